@@ -348,8 +348,12 @@ class ApiDoor:
                 await answer.prepare(call.http)
                 with suppress(ConnectionError, TimeoutError, ApiProblemError):
                     async with asyncio.timeout(STREAM_S):
-                        while not self._is_stopping:
+                        while True:
+                            began = asyncio.get_running_loop().time()
                             request = await feed.next(timeout_s=RECHECK_S)
+                            took_s = asyncio.get_running_loop().time() - began
+                            if request is None and took_s < RECHECK_S / 2:
+                                break  # the feed is over
                             await answer.write(_event(request))
                             await self.keys.still(call.caller, address=call.address)
                 with suppress(ConnectionError):

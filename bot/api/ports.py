@@ -99,8 +99,9 @@ class ChangeFeed(Protocol):
     """The changed requests of one program, each once with its newest state."""
 
     async def next(self, *, timeout_s: float) -> ApiRequest | None:
-        """Return the next changed request; None if none changed in time, or the bot stops.
+        """Return the next changed request; None if none changed in time.
 
+        None before the time means that the feed is over: the bot stops, or the reader is too slow.
         The feed holds ids, not states: a request that changes twice before it is taken comes once.
         """
 

@@ -49,7 +49,8 @@ class FakeFeed:
     """Changed requests, in order."""
 
     def __init__(self) -> None:
-        self.changed: asyncio.Queue[ApiRequest] = asyncio.Queue()
+        self.changed: asyncio.Queue[ApiRequest | None] = asyncio.Queue()
+        """None ends the feed."""
 
     async def next(self, *, timeout_s: float) -> ApiRequest | None:
         try:

@@ -653,6 +653,15 @@ async def test_a_stream_sends_changed_requests(step: Doorstep) -> None:
     assert step.door.held.by_name.total() == 0
 
 
+async def test_a_feed_that_is_over_ends_its_stream(step: Doorstep) -> None:
+    key = await step.key()
+    url = f"http://127.0.0.1:{step.port}/v1/events"
+    async with step.http.get(url, headers={"Authorization": f"Bearer {key}"}) as response:
+        await step.use.feeds[0].changed.put(None)
+        assert await response.content.read() == b"event: bye\ndata:\n\n"
+    assert step.use.feeds == []
+
+
 async def test_a_program_has_ten_streams(step: Doorstep) -> None:
     key = await step.key()
     url = f"http://127.0.0.1:{step.port}/v1/events"
