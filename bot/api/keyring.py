@@ -89,11 +89,6 @@ class KeyRing:
         key, program = await self._known(caller.key.id)
         await self._check_live(key, program, address)
 
-    def is_live(self, caller: ApiCaller) -> bool:
-        """Whether the key of a call works, as far as this process knows without reading it."""
-        known = self._cache.get(caller.key.id)
-        return (known[0] if known is not None else caller.key).is_live(self.clock())
-
     async def _checked(self, key: str, address: str, door: RequestDoor) -> ApiCaller:
         name = key_id(key)
         if name is None:  # a typing error: nothing is looked up
@@ -171,7 +166,7 @@ class KeyRing:
         at_ms = self.clock()
         program = await self.store.program(key.program_id)
         await self.store.revoke(key.id, at_ms=at_ms)
-        self._cache.pop(key.id, None)  # this process knows it at once
+        self._cache.pop(key.id, None)
         logger.warning(
             "revoked %s, which stood in an address",
             key.public_id,

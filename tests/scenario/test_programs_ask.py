@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from bot.commands.cli import main
 from bot.records.programs import (
     ProgramKeyRecord,
     ProgramRecord,
@@ -23,7 +24,7 @@ from bot.records.programs import (
 )
 from countersign_client import AsyncCountersign, Rejected, text_for_model
 from tests.scenario.test_main_job import values_of
-from tests.support.stage import Stage, a_stage
+from tests.support.stage import APP_TOKEN, BOT_TOKEN, Stage, a_stage
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
 CALL: dict[str, Any] = {"service": "payments", "version": "1.4.2"}
@@ -143,3 +144,58 @@ async def test_a_wrong_key_asks_nobody(tmp_path: Path) -> None:
         assert (answer.status_code, answer.json()["code"]) == (401, "key-invalid")
         await stage.rest()
         assert stage.cards() == []
+
+
+POLICY = """\
+version: 1
+groups: {ops: {users: [U0ADALINDQ]}}
+defaults: {approve: [{from: [ops]}]}
+rules:
+  - {name: harmless, when: {tool: restart}, then: allow}
+  - {name: ci, when: {program: "c*", tool: lint}, then: allow}
+  - {name: never, when: {program: "*", tool: drop}, then: {deny: Never.}}
+default: {ask: {}}
+"""
+
+
+async def test_a_rule_decides_for_programs_only_if_it_names_them(tmp_path: Path) -> None:
+    """Checks 10 and 11."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY, encoding="utf-8")
+    async with (
+        a_door(tmp_path, COUNTERSIGN_POLICY=str(path)) as (stage, url, key),
+        AsyncCountersign(url, key) as program,
+    ):
+        allowed = await program.create("Lint", key="k1", tool="lint", arguments={})
+        assert (allowed.status, allowed.approved().source) == ("approved", "policy")
+        denied = await program.create("Drop", key="k2", tool="drop", arguments={})
+        assert denied.decision is not None
+        assert (denied.status, denied.decision.source) == ("rejected", "policy")
+        asked = await program.create("Restart", key="k3", tool="restart", arguments={})
+        assert asked.status == "pending"
+        await stage.card(word="Restart")
+        assert len(stage.cards()) == 1
+
+
+async def test_a_key_of_the_command_line_opens_the_door_of_a_running_bot(tmp_path: Path) -> None:
+    port = a_port()
+    url = f"http://127.0.0.1:{port}"
+    async with a_stage(tmp_path, "socket", COUNTERSIGN_API_PORT=str(port)) as stage:
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        said: list[str] = []
+        settings = stage.settings()
+        environ = {
+            "COUNTERSIGN_APPROVERS": stage.user("Ada"),
+            "COUNTERSIGN_DATA_DIR": stage.environ["COUNTERSIGN_DATA_DIR"],
+            "SLACK_API_URL": settings.slack_api_url,
+            "SLACK_APP_TOKEN": APP_TOKEN,
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+        }
+        create = ("keys", "create", "ci", "--tool", "*", "--channel", stage.channel)
+        argv = (*create, "--owner", stage.user("Rosa"))
+        assert await asyncio.to_thread(main, argv, environ=environ, say=said.append) == 0
+        await until_open(url)
+        async with AsyncCountersign(url, said[-1]) as program:
+            await program.create("Deploy", key="k", tool="deploy", arguments=CALL)
+        await stage.card(word="Deploy")
