@@ -238,7 +238,8 @@ async def start(
         tool_timeout=settings.tool_timeout,
     )
     countersign = await _joined(settings, roster, storage, slack, process, is_demo=is_demo)
-    await _start(settings, countersign, stack, partial(show, storage, countersign.tasks, clock))
+    show_metrics = partial(show, storage, countersign.tasks, clock)
+    await _start(settings, countersign, stack, show_metrics, tell)
     return countersign
 
 
@@ -455,6 +456,7 @@ async def _start(
     countersign: Countersign,
     stack: AsyncExitStack,
     show: Callable[[Closings], Awaitable[None]],
+    tell: TellEvent,
 ) -> None:
     """Start work, then intake; the stack stops intake first, then work."""
     stack.push_async_callback(countersign.tasks.drain, patience=STOP_PATIENCE)
@@ -482,7 +484,8 @@ async def _start(
     port = await serve(app, host=settings.host, port=settings.port, stack=stack, intake=intake)
     if settings.api_port is not None:
         door = await stack.enter_async_context(AsyncExitStack())
-        opening = asyncio.create_task(_listen_to_programs(settings, countersign, door, missing))
+        listening = partial(_listen_to_programs, settings, countersign, missing, tell)
+        opening = asyncio.create_task(listening(stack=door, intake=intake))
         stack.callback(opening.cancel)
     # Only after the port is open: it opens a session that would leak if that failed.
     if app_token is not None:
@@ -502,8 +505,11 @@ def _api_url(settings: Settings) -> str:
 async def _listen_to_programs(
     settings: Settings,
     countersign: Countersign,
-    stack: AsyncExitStack,
     is_ready: Callable[[], Awaitable[str]],
+    tell: TellEvent,
+    *,
+    stack: AsyncExitStack,
+    intake: Closings,
 ) -> None:
     """Listen to programs as soon as there is a key; without one, nobody could prove itself."""
     programs, clock = countersign.programs, countersign.sweep.clock
@@ -518,10 +524,11 @@ async def _listen_to_programs(
         is_ready=is_ready,
         clock=clock,
         proxies=[ip_network(network) for network in settings.api_proxies],
+        tell=tell,
     )
     port = settings.api_port or 0
     try:
-        port = await door.listen(host=settings.api_host, port=port, stack=stack)
+        port = await door.listen(host=settings.api_host, port=port, stack=stack, intake=intake)
     except SettingsError as error:
         logger.error("programs cannot ask: %s", error, extra={"action": "api_closed"})  # noqa: TRY400 - the text says it all
         return

@@ -45,6 +45,7 @@ from bot.api.shapes import (
 )
 from bot.errors import DirectoryError
 from bot.http.server import add_probes, serve
+from bot.observability.events import ProgramAnswered, TellEvent, nobody
 from bot.ports.process import Clock
 from bot.tasks import Closings
 from storage.errors import StoreUnavailableError
@@ -120,6 +121,8 @@ class ApiDoor:
         is_ready: Returns what is missing; empty if the bot is ready.
         clock: The time now.
         proxies: Networks whose `X-Forwarded-For` is believed.
+        tell: Receives an event for each answer.
+        held: Counts the calls that wait.
     """
 
     use: ProgramUseCases
@@ -128,6 +131,7 @@ class ApiDoor:
     is_ready: Callable[[], Awaitable[str]]
     clock: Clock
     proxies: Networks = ()
+    tell: TellEvent = nobody
     held: HeldCalls = field(default_factory=HeldCalls)
     _rates: RateLimit = field(init=False)
     _writes: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -155,7 +159,7 @@ class ApiDoor:
         """Build the application."""
         app = web.Application(middlewares=[self._guarded()], client_max_size=MAX_BODY)
         for route in ROUTES:
-            app.router.add_route(route.method, route.path, self._handler(route))
+            app.router.add_route(route.method, route.path, self._handler(route), name=route.name)
         add_probes(app, self.is_ready)
         app.on_response_prepare.append(self._add_headers)
         app.on_shutdown.append(self._stop)
@@ -167,18 +171,21 @@ class ApiDoor:
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            code = "ok"
             try:
                 self._check_form(request)
                 await self.keys.revoke_leaked(unquote(request.raw_path))
                 answer = await handler(request)
             except Exception as error:  # noqa: BLE001 - programs get a problem, never a trace
-                answer = self._problem(request, _problem_of(error))
+                problem = _problem_of(error)
+                code, answer = problem.code, self._problem(request, problem)
                 if isinstance(error, web.HTTPMethodNotAllowed):
                     answer.headers["Allow"] = error.headers["Allow"]
                 if answer.status in {413, 415}:  # the rest of the body is not read
                     answer.force_close()
             if self._is_stopping and not answer.prepared:
                 answer.force_close()
+            self.tell(ProgramAnswered(request.match_info.route.name or "", code))
             return answer
 
         return guard

@@ -223,6 +223,19 @@ class ClickAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramAnswered:
+    """A call of a program was answered.
+
+    Attributes:
+        operation: Name of the operation in the OpenAPI document; empty for an unknown path.
+        code: Code of the problem; `ok` without one.
+    """
+
+    operation: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class SlackCalled:
     """A call of Slack's Web API begins.
 
@@ -253,7 +266,13 @@ RequestEvent: TypeAlias = (
     Escalated | EntriesWritten | Redrawn | GoneOn | TurnEnded | ToolEvent | ModelUsed | LimitStopped
 )
 AroundEvent: TypeAlias = (
-    LeaseTakenOver | WorkFailed | PolicyRead | ClickAnswered | SlackCalled | SlackAnswered
+    LeaseTakenOver
+    | WorkFailed
+    | PolicyRead
+    | ClickAnswered
+    | ProgramAnswered
+    | SlackCalled
+    | SlackAnswered
 )
 BotEvent: TypeAlias = WriteEvent | RequestEvent | AroundEvent
 """An event of the bot. The runtime reports ended tool calls itself."""

@@ -106,6 +106,8 @@ class Metrics:
         )
         text = "Failed calls of Slack's Web API. Act on `token_revoked` and `invalid_auth`."
         self._slack_errors = count("slack_errors", text, "method", "error")
+        text = "Answers to calls of programs. Act if `key-invalid` or `internal-error` grows."
+        self._programs = count("program_answers", text, "operation", "code")
         self._policies = count(
             "policies",
             "Policy files that were read. If one is `refused`, correct the file.",
@@ -204,14 +206,12 @@ class Metrics:
 
     def _count_around(self, event: events.AroundEvent) -> None:
         match event:
-            case events.SlackCalled(method):
-                self._count_slack_call(method)
-            case events.SlackAnswered(method, took_s, error):
-                if error:
-                    self._slack_errors.of(method, error).inc()
-                _note(self._slack.of(method), took_s)
+            case events.SlackCalled() | events.SlackAnswered():
+                self._count_slack(event)
             case events.ClickAnswered(after_s):
                 _note(self._answered.of(), after_s)
+            case events.ProgramAnswered(operation, code):
+                self._programs.of(operation, code).inc()
             case events.LeaseTakenOver(record):
                 self._takeovers.of(record).inc()
             case events.WorkFailed(record):
@@ -219,10 +219,16 @@ class Metrics:
             case events.PolicyRead(is_refused):
                 self._policies.of("refused" if is_refused else "loaded").inc()
 
-    def _count_slack_call(self, method: str) -> None:
-        self._slack_calls.of(method).inc()
-        for error in _TOKEN_REFUSED:
-            self._slack_errors.of(method, error)  # from zero, as in the constructor
+    def _count_slack(self, event: events.SlackCalled | events.SlackAnswered) -> None:
+        match event:
+            case events.SlackCalled(method):
+                self._slack_calls.of(method).inc()
+                for error in _TOKEN_REFUSED:
+                    self._slack_errors.of(method, error)  # from zero, as in the constructor
+            case events.SlackAnswered(method, took_s, error):
+                if error:
+                    self._slack_errors.of(method, error).inc()
+                _note(self._slack.of(method), took_s)
 
     def level(self, name: str, value: int) -> None:
         """Set a gauge.

@@ -34,6 +34,7 @@ from bot.api.shapes import (
     ApiStart,
     ApiStarted,
 )
+from bot.observability.events import BotEvent
 from bot.records.programs import ProgramScope, key_digest, key_id, new_key
 from bot.stores import Stores
 from tests.contract.builders import a_program, a_program_key
@@ -265,6 +266,7 @@ class Doorstep:
     port: int
     http: aiohttp.ClientSession
     missing: list[str]
+    told: list[BotEvent]
     keys: dict[str, str] = field(default_factory=dict)
 
     async def stop(self) -> None:
@@ -352,6 +354,7 @@ async def doorstep(
         use = FakeUseCases(clock)
         ring = KeyRing(storage.programs, storage.audit, clock)
         missing: list[str] = []
+        told: list[BotEvent] = []
 
         async def is_ready() -> str:
             return ", ".join(missing)
@@ -363,8 +366,9 @@ async def doorstep(
             is_ready=is_ready,
             clock=clock,
             proxies=networks_of(proxies),
+            tell=told.append,
         )
         listening = await stack.enter_async_context(AsyncExitStack())
         port = await door.listen(host="127.0.0.1", port=0, stack=listening)
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        yield Doorstep(listening, storage, clock, use, door, ring, port, http, missing)
+        yield Doorstep(listening, storage, clock, use, door, ring, port, http, missing, told)

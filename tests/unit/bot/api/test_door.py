@@ -19,6 +19,7 @@ from bot.api.keyring import CACHE_MS, networks_of as nets, sender_of
 from bot.api.problems import CODES
 from bot.api.routes import ROUTES
 from bot.errors import DirectoryError
+from bot.observability.events import ProgramAnswered
 from bot.records.programs import ProgramLimits, ProgramScope, new_key
 from storage.errors import StoreUnavailableError
 from tests.unit.bot.api.programs import CALL, URL, Doorstep, doorstep
@@ -293,6 +294,18 @@ async def test_wrong_keys_are_forgotten_after_a_minute(step: Doorstep) -> None:
     for _ in range(15):
         assert (await step.call("GET", "/v1/me", key=new_key())).code == "key-invalid"
         step.clock.forward(seconds=7)
+
+
+async def test_each_answer_is_told_without_its_key(step: Doorstep) -> None:
+    key = await step.key()
+    await step.call("GET", "/v1/me")
+    await step.call("GET", "/v1/me", key=new_key())
+    await step.call("GET", f"/nowhere/{key}", key="")
+    assert step.told == [
+        ProgramAnswered("getMe", "ok"),
+        ProgramAnswered("getMe", "key-invalid"),
+        ProgramAnswered("", "key-in-address"),
+    ]
 
 
 # Bodies and headers (9, rows 10 and 25)

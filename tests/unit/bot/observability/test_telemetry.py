@@ -67,6 +67,9 @@ COUNTED: Mapping[str, events.BotEvent] = {
     'slack_errors_total{error="ratelimited",method="chat.update"}': events.SlackAnswered(
         "chat.update", 0.1, error="ratelimited"
     ),
+    'program_answers_total{code="key-invalid",operation="getMe"}': events.ProgramAnswered(
+        "getMe", "key-invalid"
+    ),
     'policies_total{result="refused"}': events.PolicyRead(is_refused=True),
     'retries_total{record="approval"}': events.WorkFailed("approval"),
 }
