@@ -111,6 +111,15 @@ def parked(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | N
     return shown(approval, execution=Execution(mode=execution.mode, parked=call), now_ms=now_ms)
 
 
+def held(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | None:
+    """Return the approval whose run does not hear of it yet, because a freeze covers its work."""
+    execution = approval.execution
+    is_same = execution.parked is not None and execution.parked.freeze == call.freeze
+    if execution.state is not ExecutionState.READY or not has_yes(approval) or is_same:
+        return None
+    return shown(approval, execution=execution.changed(parked=call), now_ms=now_ms)
+
+
 def can_take_back(approval: Approval) -> bool:
     """Whether people may still end an approved call, because it waits for the end of a freeze.
 

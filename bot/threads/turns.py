@@ -298,11 +298,12 @@ class Turns:
         thread, runner = work.thread, await self.runners(work.thread)
         pending = run.pending()
         asked = await self._looked_up(work, pending)
-        decided = asked.decided
+        held = await self.calls.held(asked.decided, asked.infos)
+        decided = [approval for approval in asked.decided if approval.interrupt_id not in held]
         freed = await self.calls.freed(thread, pending)
         # After a stop, the run continues without answers.
         if not decided and not freed and not any(map(_is_stopped, pending)):
-            return _waits(work, pending, ())
+            return _waits(work, pending, (), held=held.values())
         targets = await self._settlement.answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
@@ -329,7 +330,7 @@ class Turns:
         if segment.contexts is not None and running.is_stopped:
             work.running = None
             return Progress.AGAIN
-        return await self._after(work, segment, asked)
+        return await self._after(work, segment, asked, held=held.values())
 
     async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
         """Record that the run receives these decisions."""
@@ -366,7 +367,12 @@ class Turns:
         return asked
 
     async def _after(
-        self, work: ThreadPass, segment: RunResult, asked: PendingApprovals
+        self,
+        work: ThreadPass,
+        segment: RunResult,
+        asked: PendingApprovals,
+        *,
+        held: Iterable[str] = (),
     ) -> Progress:
         """Close answered approvals after a resume, and create new ones.
 
@@ -395,7 +401,7 @@ class Turns:
                 await self._break_silence(work.thread)
             return Progress.ENDED
         new = await self._asking.request(work, contexts, known=asked.known)
-        return _waits(work, contexts, new)
+        return _waits(work, contexts, new, held=held)
 
     async def _break_silence(self, thread: Thread) -> None:
         """Post a default text in a turn without visible output."""
@@ -426,13 +432,18 @@ def _said_before(work: ThreadPass) -> SaidBefore:
 
 
 def _waits(
-    work: ThreadPass, contexts: Sequence[InterruptContext], new: Iterable[Approval]
+    work: ThreadPass,
+    contexts: Sequence[InterruptContext],
+    new: Iterable[Approval],
+    *,
+    held: Iterable[str] = (),
 ) -> Progress:
     """Return the progress after an interrupt: continue if it needs no person.
 
-    For calls that a freeze has parked, the thread is looked at again once the freeze is lifted.
+    For calls that a freeze has parked, and decisions that it holds back, the thread is looked at
+    again once the freeze is lifted.
     """
-    work.parked_by = parked_by(contexts)
+    work.parked_by = " ".join(sorted({*parked_by(contexts).split(), *held}))
     is_decided = any(approval.status is not Status.PENDING for approval in new)
     return Progress.AGAIN if is_decided or any(map(_is_stopped, contexts)) else Progress.WAITING
 

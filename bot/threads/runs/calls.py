@@ -23,7 +23,8 @@ from functools import partial
 from agents import InterruptContext
 from agents.core.address import Address
 from agents.core.asking.answers import NotStarted
-from agents.core.asking.infos import ParkedInfo
+from agents.core.asking.infos import CallInfo, InDoubtInfo, ParkedInfo
+from agents.core.asking.limits import LimitInfo
 from agents.core.codec import Json
 from agents.core.observers import (
     CallFinished,
@@ -41,6 +42,7 @@ from bot.approvals.execution import (
     StartFacts,
     execution_of,
     has_yes,
+    held,
     is_settled_doubt,
     lets_run,
     not_begun,
@@ -56,7 +58,7 @@ from bot.audit.invalidated import note_lapse
 from bot.clock import milliseconds
 from bot.errors import DirectoryError
 from bot.freezes.rules import CallScope
-from bot.freezes.starts import Frozen, StartSwitch, parked_entry
+from bot.freezes.starts import Frozen, StartSwitch, parked_entry, scope_of_approval
 from bot.ports.process import Clock
 from bot.questions.base import answer_when_parked, question_of
 from bot.questions.form import ask_of
@@ -381,6 +383,39 @@ class Calls:
             else:
                 answers[context.id] = True
         return answers
+
+    async def held(
+        self, decided: Iterable[Approval], infos: Mapping[str, object]
+    ) -> dict[str, str]:
+        """Return the decisions that their run must not hear of while a freeze covers their work.
+
+        The work of a node or a stage cannot wait once its run goes on: people would be asked again
+        and again. So the decision waits, and is judged at the start after the lifting.
+
+        Args:
+            decided: Decisions that the run has not heard of.
+            infos: What was asked, by interrupt id.
+
+        Returns:
+            Ids of freezes, by interrupt id.
+        """
+        waiting: dict[str, str] = {}
+        for approval in decided:
+            is_call = isinstance(infos[approval.interrupt_id], CallInfo | LimitInfo | InDoubtInfo)
+            if is_call or approval.kind is not Kind.APPROVAL or not has_yes(approval):
+                continue
+            frozen = await self.switch.covering(scope_of_approval(approval, ()))
+            if frozen is None:
+                continue
+            freeze, now, name = frozen.freeze, self.clock(), approval.approval_id
+            waiting[approval.interrupt_id] = freeze.id
+            call = ParkedCall(freeze=freeze.id, by=freeze.by, why=freeze.why, since_ms=now)
+            write = partial(held, call=call, now_ms=now)
+            if await update_or_none(self.storage.approvals, name, write, writes_due=True):
+                entry = parked_entry(frozen, key=name, at_ms=now, about=approval)
+                await self.storage.audit.append(entry)
+                self.redraw(name)
+        return waiting
 
     async def _taken_back(self, thread: Thread) -> dict[str, Approval]:
         """Return the approvals that people took back while their calls were parked, by address."""

@@ -15,6 +15,8 @@ from agents.models import AnsweringModel, call, say
 from agents.prebuilt import create_react_agent
 from bot.people.approvers import approvers_of
 from bot.records.approval import Kind
+from bot.records.switch import FreezeScope
+from bot.slack.cards.card_for import card_for
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, KilledError, Office
 
@@ -158,3 +160,33 @@ async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
     assert approvers_of(doubt) == approvers_of(asked)
     await second.decide(doubt, answers={"choice": "again"}, by=BEN)
     assert ACTED == ["deleted", "deleted"]
+
+
+async def test_a_step_waits_for_the_end_of_a_freeze_and_is_not_asked_again(
+    storage: SqliteStores,
+) -> None:
+    ACTED.clear()
+
+    def make_agent(_: ScriptedModel) -> Agent:
+        graph = StateGraph(State).add_node("delete", _approved).add_edge(START, "delete")
+        return GraphAgent(graph.compile(), "clerk")
+
+    office = Office(storage, [], make_agent=make_agent)
+    await office.hear("<@UBOT> go")
+    asked = await office.the_approval()
+    frozen = await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    await office.decide(asked, by=ADA)
+    assert (ACTED, await office.open_approvals()) == ([], [])
+    waits = await storage.approvals.get(asked.approval_id)
+    assert waits.execution.parked is not None
+    assert "frozen, nothing starts" in card_for(waits, approvers_text="").text
+    await office.sweep.tick()
+    await office.queue.run()
+    assert (ACTED, await office.open_approvals()) == ([], [])
+
+    await office.freezes.lift(frozen.freeze.id, by=BEN, why="Over.")
+    await office.sweep.tick()
+    await office.queue.run()
+    assert ACTED == ["deleted"]
+    actions = [entry.action for entry in await storage.audit.of_thread(asked.thread_id, limit=99)]
+    assert (actions.count("parked"), actions.count("requested")) == (1, 1)
