@@ -197,3 +197,26 @@ def lapsed(approval: Approval, *, text: str, now_ms: int) -> Approval | None:
         return None
     execution = approval.execution.changed(state=ExecutionState.LAPSED, at_ms=now_ms, text=text)
     return shown(approval, execution=execution, now_ms=now_ms)
+
+
+def cut_off(approval: Approval, *, text: str, now_ms: int) -> Approval | None:
+    """Return a program's approved call after a restore: its start since the backup is unknown.
+
+    A call that was not started starts no more. The token of a started one is void, and people are
+    asked about its outcome at once.
+
+    Args:
+        approval: The approval.
+        text: The reason why the call does not start.
+        now_ms: The time of the restore.
+    """
+    execution = approval.execution
+    if not isinstance(approval.asker, ProgramCall) or not has_yes(approval):
+        return None
+    if execution.state is ExecutionState.STARTED:
+        run = execution.program.changed(token="", deadline_ms=now_ms)
+        return shown(approval, execution=execution.changed(program=run), now_ms=now_ms)
+    if execution.state is not ExecutionState.READY:
+        return None
+    ended = execution.changed(state=ExecutionState.LAPSED, at_ms=now_ms, text=text)
+    return shown(approval, execution=ended, now_ms=now_ms)

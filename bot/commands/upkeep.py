@@ -111,6 +111,11 @@ def _say_end(marked: Marked, *, now_ms: int, say: Say) -> None:
         f"{_number(marked.threads, 'thread')} that {_were(marked.threads)} not at rest will be "
         f"looked at. {_CLOCK if is_behind else ''}Start the bot now."
     )
+    if marked.keys:
+        say(
+            f"{_number(marked.keys, 'key')} of programs ended, because a key that was revoked "
+            "after the copy would work again. To make new keys: countersign keys rotate NAME"
+        )
 
 
 _CLOCK = "The clock of this machine is behind that moment: correct it first. "

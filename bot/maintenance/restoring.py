@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
+from bot.approvals.program_runs import cut_off
 from bot.audit.acts import Act
 from bot.audit.entries import note
 from bot.ports.process import Clock
@@ -29,6 +31,7 @@ class Marked:
     to_ms: int
     approvals: int
     threads: int
+    keys: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,8 @@ class Restoring:
         # Later uses and revocations of the grants are unknown.
         await self.storage.grants.end_all(now_ms=now_ms)
         await self.storage.delegations.end_all(now_ms=now_ms)
+        keys = await self.storage.programs.end_all(now_ms=now_ms)
+        await self._cut_off_programs(now_ms)
         async for thread in self._unfinished():
             await note(
                 self.storage.audit,
@@ -64,7 +69,18 @@ class Restoring:
         # Last: until here the database still counts as a copy, and a repeated restore marks
         # everything again.
         await self.storage.restoring.end()
-        return Marked(to_ms=to_ms, approvals=approvals, threads=threads)
+        return Marked(to_ms=to_ms, approvals=approvals, threads=threads, keys=keys)
+
+    async def _cut_off_programs(self, now_ms: int) -> None:
+        """Let no approved call of a program start by a decision of before the restore."""
+        write = partial(cut_off, text=say("reason.lapsed"), now_ms=now_ms)
+        approvals, after = await self.storage.restoring.of_programs(limit=_PAGE)
+        while approvals:
+            for approval in approvals:
+                await self.storage.restoring.rewrite(approval.approval_id, write, now_ms=now_ms)
+            if after is None:
+                return
+            approvals, after = await self.storage.restoring.of_programs(limit=_PAGE, after=after)
 
     async def _unfinished(self) -> AsyncIterator[Thread]:
         threads, after = await self.storage.restoring.unfinished(limit=_PAGE)
@@ -119,7 +135,7 @@ def asked_anew(approval: Approval, *, to_ms: int, now_ms: int) -> Approval:
         open=True,
         restored=Restored(to_ms=to_ms, at_ms=now_ms),
         escalation=approval.escalation.restarted(now_ms, is_back=approval.stage > 0),
-        execution=Execution(),
+        execution=Execution(mode=approval.execution.mode),
         seen=(),
         expires_ms=approval.expires_ms + now_ms - since_ms,
         attempts=0,

@@ -11,7 +11,7 @@ from bot.records.erasures import Collections
 from bot.records.messages import Message, MessageStatus
 from bot.records.thread import Thread
 from storage.base import DocumentDatabase
-from storage.documents import Collection, Document, Spec, Where, update, update_or_none
+from storage.documents import Collection, Document, Place, Spec, Where, update, update_or_none
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 
 _PAGE = 100
@@ -115,6 +115,15 @@ class RestoreStore:
         return [approval for approval in approvals if approval.status is Status.PENDING], str(
             last[-1]
         )
+
+    async def of_programs(
+        self, *, limit: int, after: Place | None = None
+    ) -> tuple[Sequence[Approval], Place | None]:
+        """Return a page of the approvals that programs requested, and the place to go on from."""
+        where = {"asker.program": {"$gt": ""}}
+        sort = ["asker.program", "created_ms"]
+        page = await self._approvals.find(where, sort=sort, limit=limit, after=after)
+        return page.documents, page.last
 
     async def unfinished(self, *, limit: int, after: str = "") -> tuple[Sequence[Thread], str]:
         """Return a page of threads with an open turn or due work; see `pending`."""

@@ -217,3 +217,9 @@ class ProgramStore:
             return await update(self.keys, key_id, ended)
         except RecordNotFoundError:
             return None
+
+    async def end_all(self, *, now_ms: int) -> int:
+        """End all keys after a restore, because later revocations are not in the backup."""
+        return sum(
+            [await self.revoke(key.id, at_ms=now_ms) is not None for key in await self.all_keys()]
+        )

@@ -7,7 +7,10 @@ import asyncio
 from bot.api.ports import RequestFilter
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiResult
+from bot.maintenance.restoring import Restoring
+from bot.records.approval import ExecutionState
 from bot.stores import Stores
+from tests.contract.builders import a_program_key
 from tests.unit.bot.api.program_office import (
     a_caller,
     a_request,
@@ -57,3 +60,24 @@ async def test_of_starts_at_once_one_wins(storage: Stores) -> None:
     starts = [programs.start(a_caller(), request.id, a_start(request)) for _ in range(8)]
     ends = await asyncio.gather(*starts, return_exceptions=True)
     assert len([end for end in ends if isinstance(end, ApiProblemError)]) == 7
+
+
+async def test_a_restore_ends_what_programs_could_start_and_their_keys(storage: Stores) -> None:
+    office = an_office(storage)
+    requests = [await a_request(office, key=str(number)) for number in range(3)]
+    for request in requests:
+        await office.decide(await the_record(office, request), by=ADA)
+    await storage.programs.add_key(a_program_key(expires_ms=office.clock() + 9_000))
+    pages, after = [], None
+    while True:
+        page, after = await storage.restoring.of_programs(limit=2, after=after)
+        pages.append(len(page))
+        if after is None:
+            break
+    assert sum(pages) == 3
+    marked = await Restoring(storage=storage, clock=office.clock).mark()
+    assert marked.keys == 1
+    states = {(await the_record(office, request)).execution.state for request in requests}
+    assert states == {ExecutionState.LAPSED}
+    (key,) = await storage.programs.all_keys()
+    assert not key.is_live(office.clock())

@@ -11,6 +11,7 @@ import pytest
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiRequest, ApiResult
 from bot.approvals.disclosure import Surface
+from bot.maintenance.restoring import Restoring
 from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
 from bot.records.switch import FreezeScope
 from tests.support.force import forced
@@ -305,3 +306,31 @@ async def test_a_delivered_result_uses_the_key_up(storage: SqliteStores) -> None
     await programs.report(a_caller(), request.id, ApiResult(delivered=True))
     again = await a_request(office, repeat="after_use")
     assert again.id != request.id
+
+
+async def test_after_a_restore_nothing_of_before_starts(storage: SqliteStores) -> None:
+    """Row 12: what happened after the backup is unknown, so decisions and tokens are void."""
+    office = an_office(storage)
+    programs = programs_of(office)
+    ready, begun, waiting = [await a_request(office, key=name) for name in "abc"]
+    for request in (ready, begun):
+        await office.decide(await the_record(office, request), by=ADA)
+    approved = await programs.get(a_caller(), begun.id)
+    started = await programs.start(a_caller(), begun.id, a_start(approved))
+    none = await a_request(office, key="d", execution="none")
+    await Restoring(storage=storage, clock=office.clock).mark()
+
+    lapsed = await programs.get(a_caller(), ready.id)
+    assert (lapsed.status, lapsed.execution.state) == ("approved", "lapsed")
+    assert lapsed.decision is not None
+    assert not lapsed.decision.usable
+    with pytest.raises(ApiProblemError):
+        await programs.start(a_caller(), ready.id, a_start(lapsed))
+    seen = await programs.introspect(
+        a_caller(), token=started.token, digest=a_start(approved).digest, consume=False
+    )
+    assert not seen.active
+    await office.attendance.attend(begun.id)
+    assert (await programs.get(a_caller(), begun.id)).execution.state == "unknown"
+    assert (await programs.get(a_caller(), waiting.id)).status == "pending"
+    assert (await programs.get(a_caller(), none.id)).execution.mode == "none"
