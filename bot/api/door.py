@@ -226,8 +226,6 @@ class ApiDoor:
     async def _checked(self, route: ApiRoute, http: web.Request) -> ProgramRequest:
         """Check a call in the order of the specification; the first fault answers."""
         value = parse_json(await _json_of(http)) if route.body is not None else None
-        if self._is_stopping:
-            raise ApiProblemError("shutting-down", retry_after_s=_RETRY_S)
         forwarded = ",".join(http.headers.getall("X-Forwarded-For", ()))
         address = sender_of(http.remote or "", forwarded, self.proxies)
         caller = await self.keys.caller(http.headers.get("Authorization"), address=address)

@@ -75,6 +75,7 @@ class FakeUseCases:
     error: Exception | None = None
     gate: asyncio.Event | None = None
     entered: asyncio.Event = field(default_factory=asyncio.Event)
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
     made: asyncio.Event = field(default_factory=asyncio.Event)
     _held: asyncio.Condition = field(default_factory=asyncio.Condition)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -223,6 +224,7 @@ class FakeUseCases:
 
     def stop_waiting(self) -> None:
         self._is_stopped = True
+        self.stopped.set()
         asyncio.get_running_loop().create_task(self._tell())
 
     async def change(self, request_id: str, **changes: Any) -> ApiRequest:

@@ -170,3 +170,9 @@ def test_formats_and_patterns_of_programs_are_kept() -> None:
         assert check_arguments(foreign(node), {"x": right}) == {}
         assert set(check_arguments(foreign(node), {"x": wrong})) == {"/x"}
         assert check_arguments(foreign(node), {"x": 5}) != {}
+
+
+def test_alternatives_may_stand_among_the_definitions() -> None:
+    pets = {"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}]}
+    assert schema_faults(of(pets, **{"$defs": {"cat": CAT, "dog": DOG}})) == []
+    assert schema_faults(of(pets, **{"$defs": {"cat": CAT, "dog": CAT}}))

@@ -140,3 +140,10 @@ def test_a_result_says_something() -> None:
     for empty in ({}, {"delivered": False}, {"summary": "done"}):
         with pytest.raises(ValidationError):
             ApiResult.model_validate(empty)
+
+
+def test_a_preview_of_a_table_has_its_cells() -> None:
+    table = {"format": "table", "columns": ["name", "size"], "rows": [["b1", "2 GB"]]}
+    asked = ApiCreateRequest.model_validate({**CALL, "preview": table})
+    assert asked.preview is not None
+    assert asked.preview.rows == (("b1", "2 GB"),)
