@@ -174,7 +174,8 @@ class ApiDoor:
             code = "ok"
             try:
                 self._check_form(request)
-                await self.keys.revoke_leaked(unquote(request.raw_path))
+                address = self._address_of(request)
+                await self.keys.revoke_leaked(unquote(request.raw_path), address=address)
                 answer = await handler(request)
             except Exception as error:  # noqa: BLE001 - programs get a problem, never a trace
                 problem = _problem_of(error)
@@ -189,6 +190,10 @@ class ApiDoor:
             return answer
 
         return guard
+
+    def _address_of(self, http: web.Request) -> str:
+        forwarded = ",".join(http.headers.getall("X-Forwarded-For", ()))
+        return sender_of(http.remote or "", forwarded, self.proxies)
 
     def _check_form(self, http: web.Request) -> None:
         size = sum(len(name) + len(value) for name, value in http.raw_headers)
@@ -226,8 +231,7 @@ class ApiDoor:
     async def _checked(self, route: ApiRoute, http: web.Request) -> ProgramRequest:
         """Check a call in the order of the specification; the first fault answers."""
         value = parse_json(await _json_of(http)) if route.body is not None else None
-        forwarded = ",".join(http.headers.getall("X-Forwarded-For", ()))
-        address = sender_of(http.remote or "", forwarded, self.proxies)
+        address = self._address_of(http)
         caller = await self.keys.caller(http.headers.get("Authorization"), address=address)
         program = caller.program
         if route.scope is not None and route.scope not in program.scopes:

@@ -146,16 +146,19 @@ class KeyRing:
         )
         await self.audit.append(entry)
 
-    async def revoke_leaked(self, address_line: str) -> None:
-        """Refuse an address that has a key, which logs now have: it is revoked at once.
+    async def revoke_leaked(self, address_line: str, *, address: str) -> None:
+        """Refuse a path or query that has a key, which logs now have: it is revoked at once.
 
         Args:
             address_line: Path and query of the request.
+            address: The sender's address.
 
         Raises:
-            ApiProblemError: The address has the form of a key.
+            ApiProblemError: There is a text with the form of a key.
         """
         for text in _IN_ADDRESS.findall(address_line):
+            self.wrong.check(address)
+            self.wrong.note(address)
             name = key_id(text)
             record = await self.store.key(name) if name is not None else None
             if record is not None and is_key_of(record, text):

@@ -240,6 +240,11 @@ async def test_a_key_that_only_looks_like_another_revokes_nothing(step: Doorstep
     assert (await step.call("GET", "/v1/me")).status == 200
 
 
+async def test_keys_in_addresses_count_as_wrong(step: Doorstep) -> None:
+    codes = [(await step.call("GET", f"/?k={new_key()}", key="")).code for _ in range(11)]
+    assert codes == ["key-in-address"] * 10 + ["rate-limited"]
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 async def test_a_route_needs_its_scope(step: Doorstep, route: Any) -> None:
     others = tuple(scope for scope in ProgramScope if scope != route.scope)
