@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import secrets
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -11,20 +13,33 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot import main
-from bot.clock import MovableClock
+from bot.clock import MovableClock, milliseconds
 from bot.commands.call import Call, RunBot, stopped_by_signals
 from bot.commands.demo_environment import demo_environment
 from bot.commands.demo_guide import FIRST_MESSAGE, GUIDE
+from bot.commands.keys import USUAL_KEY
 from bot.commands.parser import PORT
 from bot.config.agents import DEMO_AGENTS, DEMO_MODEL
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings
 from bot.demo import POLICY
+from bot.demo.patterns.programs import ACCESS
 from bot.errors import BotError
 from bot.layout.action_ids import ActionId
+from bot.records.programs import (
+    ProgramKeyRecord,
+    ProgramRecord,
+    ProgramScope,
+    key_digest,
+    key_id,
+    new_key,
+    program_id,
+)
 from slack_sandbox import OPS, ROSA, Sandbox, surfaces_of
 
 _OURS = "bot.demo:"
+_PROGRAM, _PROGRAMS = "ci", "programs"
+"""The program that asks in the demo, and its channel."""
 
 _FIRST_CARD_S = 30.0
 """How long the greeting waits for the first card, in seconds."""
@@ -119,6 +134,11 @@ async def try_out(  # noqa: PLR0913 - all given by name
                     sandbox.channel_ids,
                 )
             ).model_copy(update={"data_dir": Path(directory)})
+            if settings.agent == DEMO_AGENTS and settings.agents_file is None:
+                settings = settings.model_copy(update={"api_port": _free_port()})
+                key = await _demo_program(settings, sandbox, clock)
+                url = f"http://127.0.0.1:{settings.api_port}"
+                ACCESS.update(COUNTERSIGN_URL=url, COUNTERSIGN_KEY=key)
             words = welcome(
                 sandbox.url,
                 agent=_agents_of(settings),
@@ -133,6 +153,43 @@ async def try_out(  # noqa: PLR0913 - all given by name
 
             run = partial(run_bot, settings, stop=stop, demo=clock)
             await _run(run, greet)
+
+
+async def _demo_program(settings: Settings, sandbox: Sandbox, clock: MovableClock) -> str:
+    """Make the program of `#programs`, which is Rosa's; return its key."""
+    key, storage = new_key(), settings.make_storage()
+    await storage.open()
+    try:
+        program = ProgramRecord(
+            id=program_id(_PROGRAM),
+            team_id=sandbox.workspace.team_id,
+            name=_PROGRAM,
+            owner_id=ROSA,
+            salt=secrets.token_hex(32),
+            scopes=(ProgramScope.WRITE, ProgramScope.READ),
+            tools=("*",),
+            channels=(sandbox.channel_id(_PROGRAMS),),
+            created_ms=clock(),
+        )
+        await storage.programs.add(program)
+        await storage.programs.add_key(
+            ProgramKeyRecord(
+                id=key_id(key) or "",
+                program_id=program.id,
+                digest=key_digest(key),
+                created_ms=clock(),
+                expires_ms=clock() + milliseconds(USUAL_KEY),
+            )
+        )
+    finally:
+        await storage.close()
+    return key
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def welcome(

@@ -166,3 +166,16 @@ async def test_a_freeze_is_played_by_the_examples_of_its_channel(page: Page, dem
     await expect(card).to_contain_text("frozen, nothing starts")
     await try_example(2)
     await expect(card).to_contain_text("is planned for 2026-12-01")
+
+
+async def test_a_script_outside_of_the_bot_asks_in_the_channel_of_programs(
+    page: Page, demo: str
+) -> None:
+    await turn_to(page, f"{demo}?as={ROSA}&channel=C0PROGRAMS")
+    await page.get_by_test_id("hint-example").first.click()
+    await page.get_by_test_id("composer").press("Enter")
+    await turn_to(page, f"{demo}?as={ADA}&channel=C0PROGRAMS")
+    await expect(page.locator("body")).to_contain_text("Deploy payments 1.4.2 from CI")
+    await expect(page.locator("body")).to_contain_text("the program ci (of")
+    await page.locator('[data-action-id="countersign:approve"]').last.click()
+    await expect(page.locator("body")).to_contain_text("Approved by")

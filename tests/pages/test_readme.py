@@ -21,10 +21,13 @@ def code_of(page: str, language: str) -> str:
     return str(block)
 
 
-def test_the_tool_of_the_readme_is_the_one_of_the_example() -> None:
-    code = code_of("README.md", "python")
-    assert len(code.splitlines()) < 30
-    assert code in (ROOT / "examples" / "wifi.py").read_text(encoding="utf-8")
+def test_the_code_of_the_readme_is_that_of_the_examples() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for code, example in zip(blocks, ("ci_deploy.py", "wifi.py"), strict=True):
+        assert len(code.splitlines()) < 30
+        assert code in (ROOT / "examples" / example).read_text(encoding="utf-8")
 
 
 async def test_the_agent_of_the_readme_works(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 from bot.commands.cli import main
+from bot.demo.patterns.programs import SCRIPT
 from bot.records.programs import (
     ProgramKeyRecord,
     ProgramRecord,
@@ -27,6 +29,7 @@ from tests.scenario.test_main_job import values_of
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, Stage, a_stage
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
+ROOT = Path(__file__).parents[2]
 CALL: dict[str, Any] = {"service": "payments", "version": "1.4.2"}
 
 
@@ -199,3 +202,37 @@ async def test_a_key_of_the_command_line_opens_the_door_of_a_running_bot(tmp_pat
         async with AsyncCountersign(url, said[-1]) as program:
             await program.create("Deploy", key="k", tool="deploy", arguments=CALL)
         await stage.card(word="Deploy")
+
+
+async def test_the_script_of_the_demo_asks_and_goes_on(tmp_path: Path) -> None:
+    async with a_door(tmp_path) as (stage, url, key):
+        job = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-",
+            env={"COUNTERSIGN_URL": url, "COUNTERSIGN_KEY": key, "BUILD": "build-1"},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        running = asyncio.create_task(job.communicate(SCRIPT.read_bytes()))
+        card = await stage.card(word=APPROVE)
+        await stage.click("Ada", card, APPROVE)
+        printed, _ = await running
+        assert printed.decode().startswith("Deploying {'service': 'payments'")
+
+
+async def test_the_job_of_the_examples_runs_what_people_approved(tmp_path: Path) -> None:
+    async with a_door(tmp_path) as (stage, url, key):
+        job = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(ROOT / "examples" / "ci_deploy.py"),
+            env={"COUNTERSIGN_URL": url, "COUNTERSIGN_KEY": key, "PYTHONPATH": str(ROOT)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        card = await stage.card(word=APPROVE)
+        assert "Deploy payments to production" in str(card)
+        await stage.click("Ada", card, APPROVE)
+        printed, _ = await job.communicate()
+        assert (job.returncode, printed) == (0, b"")
+        await stage.card(word="Approved by")

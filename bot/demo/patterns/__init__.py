@@ -17,6 +17,7 @@ from bot.demo.patterns import (
     feedback,
     follow_up,
     graphs,
+    programs,
     project,
     react,
     reading,
@@ -53,6 +54,7 @@ PATTERNS = (
     DemoPattern(channel="#graph", example=graphs.EXAMPLE, build=graphs.build),
     DemoPattern(channel="#react", example=react.EXAMPLE, build=react.build),
     DemoPattern(channel="#limit", example=reading.EXAMPLE, build=reading.build),
+    DemoPattern(channel="#programs", example=programs.EXAMPLE, build=programs.build),
 )
 
 LIMITS: Mapping[str, str] = {reading.NAME: reading.LIMIT}

@@ -86,7 +86,7 @@ def test_ids_and_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize(
-    "channel", sorted({*EXAMPLES} - {"#feedback", "#follow-up", "#graph", "#limit"})
+    "channel", sorted({*EXAMPLES} - {"#feedback", "#follow-up", "#graph", "#limit", "#programs"})
 )
 async def test_the_first_card_has_a_reason(channel: str) -> None:
     """A text for review and questions say themselves what is wanted."""

@@ -1,0 +1,16 @@
+"""A job of CI that asks people in Slack before it deploys: `python ci_deploy.py`.
+
+It needs `COUNTERSIGN_URL` and `COUNTERSIGN_KEY`, and `pip install countersign-client`.
+"""
+
+from countersign_client import NotApproved, gate, text_for_model
+
+
+@gate(tool="deploy", title="Deploy {service} to {env}", key="deploy-{service}-{build}")
+def deploy(service: str, env: str, build: int) -> None: ...  # runs once, with what people approved
+
+
+try:
+    deploy("payments", "production", 4711)
+except NotApproved as refusal:
+    print(text_for_model(refusal))
