@@ -314,6 +314,7 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
         executions=executions,
         waiters=waiters,
         clock=clock,
+        link_of=parts.slack.notifier.thread_link,
         url=url,
     )
 

@@ -160,6 +160,7 @@ class ApiDoor:
         app = web.Application(middlewares=[self._guarded()], client_max_size=MAX_BODY)
         for route in ROUTES:
             app.router.add_route(route.method, route.path, self._handler(route), name=route.name)
+        app.router.add_get("/r/{id}", self._show_request)
         add_probes(app, self.is_ready)
         app.on_response_prepare.append(self._add_headers)
         app.on_shutdown.append(self._stop)
@@ -368,6 +369,15 @@ class ApiDoor:
                 with suppress(ConnectionError):
                     await answer.write(b"event: bye\ndata:\n\n")
         return answer
+
+    async def _show_request(self, http: web.Request) -> web.Response:
+        """Lead people to the card; Slack checks who may see it. Nothing can be decided here."""
+        request_id = http.match_info["id"]
+        if re.fullmatch(REQUEST_ID, request_id) is None:
+            raise ApiProblemError("not-found")
+        if link := await self.use.link(request_id):
+            return web.Response(status=302, headers={"Location": link})
+        return web.Response(text="This request has no card in Slack.\n")
 
     async def _show_problem(self, http: web.Request) -> web.Response:
         code = http.match_info["code"]

@@ -201,5 +201,12 @@ class ProgramUseCases(Protocol):
             ApiProblemError: `key-revoked`, because the owner is no active full member any more.
         """
 
+    async def link(self, request_id: str) -> str:
+        """Return the address of the card in Slack; empty without a card.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
+
     def stop_waiting(self) -> None:
         """Answer all held calls and feeds at once, and hold none from now on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -30,6 +30,7 @@ from bot.records.approval import Approval
 from bot.records.origin import ProgramCall
 from bot.stores import Stores
 from storage.documents import Place
+from storage.errors import RecordNotFoundError
 from storage.thread_ids import name_of
 
 _PAGE = 200
@@ -47,6 +48,7 @@ class Programs:
         executions: Starts calls.
         waiters: Wakes programs that wait.
         clock: The time now.
+        link_of: Returns the address of a card in Slack; empty without one.
         url: Public address of the API.
     """
 
@@ -56,6 +58,7 @@ class Programs:
     executions: ProgramExecutions
     waiters: Waiters
     clock: Clock
+    link_of: Callable[[Approval], Awaitable[str]]
     url: str
 
     async def create(
@@ -142,6 +145,16 @@ class Programs:
             detail = "The owner of the program is no full member of the workspace any more."
             raise ApiProblemError("key-revoked", detail)
         return ApiPerson(id=person.user_id, name=person.name)
+
+    async def link(self, request_id: str) -> str:
+        """Return the address of the card in Slack; empty without a card."""
+        try:
+            approval = await self.storage.approvals.get(request_id)
+        except RecordNotFoundError:
+            approval = None
+        if approval is None or not isinstance(approval.asker, ProgramCall):
+            raise ApiProblemError("not-found", "There is no request with this id.")
+        return await self.link_of(approval)
 
     def stop_waiting(self) -> None:
         """Answer all held calls and feeds at once, and hold none from now on."""

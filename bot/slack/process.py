@@ -87,6 +87,10 @@ class Messenger(Notifier, Poster, SignCalls, Protocol):
     name_of: NameOf | None
     team_of: TeamOf | None
 
+    async def thread_link(self, approval: Approval) -> str:
+        """Return the URL of a thread's first message; empty if unknown."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackSide:

@@ -346,6 +346,9 @@ class FakeNotifier:
         if what in self.failing:
             raise self.faults.get(what) or DeliveryError(what, "fatal_error")
 
+    async def thread_link(self, approval: Approval) -> str:
+        return f"https://slack.test/{approval.channel_id}/{approval.thread_ts}"
+
     async def post_card(
         self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
     ) -> ApprovalMessage:

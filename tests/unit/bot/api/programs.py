@@ -222,6 +222,9 @@ class FakeUseCases:
         self._fail()
         return ApiPerson(id=caller.program.owner_id, name="Olga")
 
+    async def link(self, request_id: str) -> str:
+        return "https://slack.test/archives/C1/p1" if request_id in self.requests else ""
+
     def stop_waiting(self) -> None:
         self._is_stopped = True
         self.stopped.set()

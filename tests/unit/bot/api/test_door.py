@@ -48,6 +48,18 @@ async def test_a_program_asks_and_gets_the_decision(step: Doorstep) -> None:
     assert (read.status, read.body["status"], read.headers["ETag"]) == (200, "approved", '"2"')
 
 
+async def test_the_address_of_a_request_leads_to_its_card(step: Doorstep) -> None:
+    """Whoever opens it needs no key: Slack checks who may see the card."""
+    await step.key()
+    made = await step.ask()
+    answer = await step.call("GET", f"/r/{made.body['id']}")
+    assert answer.status == 302
+    assert answer.headers["Location"] == "https://slack.test/archives/C1/p1"
+    none = await step.call("GET", "/r/apr_" + "9" * 32)
+    assert none.status == 200
+    assert (await step.call("GET", "/r/other")).status == 404
+
+
 async def test_start_result_and_introspection(step: Doorstep) -> None:
     await step.key()
     at = f"/v1/requests/{(await step.ask()).body['id']}"

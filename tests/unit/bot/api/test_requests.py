@@ -284,3 +284,12 @@ async def test_an_expired_request_is_told_as_expired(storage: SqliteStores) -> N
     await office.queue.run()
     after = await programs_of(office).get(a_caller(), request.id)
     assert (after.status, after.decision) == ("expired", None)
+
+
+async def test_the_address_of_a_request_is_that_of_its_card(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    ts = (await the_record(office, request)).thread_card.ts
+    assert (await programs_of(office).link(request.id)).endswith(ts)
+    with pytest.raises(ApiProblemError):
+        await programs_of(office).link("apr_" + "0" * 32)
