@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from countersign_client.cli.commands import ask, cancel, get, result, wait
 from countersign_client.cli.gating import gate
+from countersign_client.cli.hooking import hook
 from countersign_client.cli.parser import build_parser
 from countersign_client.cli.process import DONE, Process
 
@@ -17,6 +18,7 @@ _COMMANDS = {
     "get": get,
     "cancel": cancel,
     "result": result,
+    "hook": hook,
 }
 
 

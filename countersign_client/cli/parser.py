@@ -61,6 +61,7 @@ def build_parser(name: str = "countersign-ask") -> argparse.ArgumentParser:
     reporting.add_argument("--summary", help="shown on the card")
     for each in (waiting, reading, withdrawing, reporting):
         _add_output(each)
+    commands.add_parser("hook", help="ask about each call of a coding agent", add_help=False)
     return parser
 
 
