@@ -293,3 +293,18 @@ async def test_the_address_of_a_request_is_that_of_its_card(storage: SqliteStore
     assert (await programs_of(office).link(request.id)).endswith(ts)
     with pytest.raises(ApiProblemError):
         await programs_of(office).link("apr_" + "0" * 32)
+
+
+@pytest.mark.parametrize(("multiple", "told"), [(False, "staging"), (True, ["staging"])])
+async def test_a_choice_reaches_the_program_by_its_value(
+    storage: SqliteStores, multiple: bool, told: Any
+) -> None:
+    office = an_office(storage)
+    options = [{"value": name, "label": name.title()} for name in ("staging", "production")]
+    changes: dict[str, Any] = {"kind": "choice", "options": options, "multiple": multiple}
+    request = await a_request(office, tool=None, arguments=None, **changes)
+    record = await the_record(office, request)
+    await office.decide(record, Status.ANSWERED, by=ROSA, answers={"selected": ["staging"]})
+    after = await programs_of(office).get(a_caller(), request.id)
+    assert after.decision is not None
+    assert (after.status, after.decision.answer) == ("answered", told)
