@@ -283,6 +283,10 @@ class AsyncCountersign:
         """As `Countersign.report`."""
         return await self._run(self._engine.report(request, outcome, summary, token))
 
+    async def delivered(self, request: Request | str) -> Request:
+        """As `Countersign.delivered`."""
+        return await self._run(self._engine.delivered(request))
+
     async def introspect(
         self,
         token: str,

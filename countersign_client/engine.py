@@ -222,6 +222,12 @@ class Engine:
         send = _post(f"/v1/requests/{request_id}/result", body)
         return (yield from self._asked(send, Request, until=until))
 
+    def delivered(self, request: Request | str) -> Steps[Request]:
+        """Report that the caller has the result."""
+        _, request_id = _known(request)
+        send = _post(f"/v1/requests/{request_id}/result", {"delivered": True})
+        return (yield from self._asked(send, Request))
+
     def introspect(
         self, token: str, tool: str, request_id: str, arguments: Mapping[str, Any], *, consume: bool
     ) -> Steps[bool]:

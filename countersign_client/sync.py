@@ -471,6 +471,17 @@ class Countersign:
         """
         return self._run(self._engine.report(request, outcome, summary, token))
 
+    def delivered(self, request: Request | str) -> Request:
+        """Report that the result was handed to its caller: `repeat="after_use"` then asks anew.
+
+        Args:
+            request: The request or its id.
+
+        Returns:
+            The request.
+        """
+        return self._run(self._engine.delivered(request))
+
     def introspect(
         self,
         token: str,

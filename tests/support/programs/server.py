@@ -66,6 +66,7 @@ class Record:
     tokens: list[str] = field(default_factory=list)
     consumed: set[str] = field(default_factory=set)
     group: str | None = None
+    is_delivered: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -196,9 +197,13 @@ class Server:
         }
         decided_on = {name: whole.get(name) for name in FINGERPRINT}
         fingerprint = hashlib.sha256(rfc8785.dumps([decided_on, where])).hexdigest()
-        identity = "apr_" + hmac.new(b"salt", key.encode(), hashlib.sha256).hexdigest()[:32]
-        record = self.records.get(identity)
+        record, generation = self._newest(key)
+        if record is not None and whole["repeat"] == "after_use" and _is_used_up(record):
+            record, generation = None, generation + 1
+        name = f"{key}\0{generation}".encode()
+        identity = "apr_" + hmac.new(b"salt", name, hashlib.sha256).hexdigest()[:32]
         if record is not None:
+            identity = record.shown["id"]
             if record.fingerprint != fingerprint:
                 raise ProblemError(422, "idempotency-key-reused", request=identity)
             return 200, self._present(record)
@@ -213,6 +218,11 @@ class Server:
         self.records[identity] = record
         self._judge(record)
         return 201, self._present(record)
+
+    def _newest(self, key: str) -> tuple[Record | None, int]:
+        """The newest request of a key, and its generation."""
+        found = [record for record in self.records.values() if record.key == key]
+        return (found[-1] if found else None), max(1, len(found))
 
     def _check_scope(self, body: dict[str, Any]) -> None:
         if body.get("tool") and not self.tools.fullmatch(body["tool"]):
@@ -343,6 +353,7 @@ class Server:
 
     def _result(self, record: Record, body: dict[str, Any]) -> dict[str, Any]:
         execution, outcome = record.shown["execution"], body.get("outcome")
+        record.is_delivered = record.is_delivered or bool(body.get("delivered"))
         if outcome is None:
             if not body.get("delivered"):
                 raise ProblemError(422, "invalid", errors=_items([("/outcome", "is missing")]))
@@ -497,6 +508,14 @@ class Server:
 
     def _iso(self, moment: datetime) -> str:
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_used_up(record: Record) -> bool:
+    """Whether a key that may be used again makes a new request; a rejection stays for a while."""
+    ended = record.shown["execution"]["state"] in ("ran", "failed", "not_run")
+    return record.shown["status"] in ("expired", "cancelled", "failed") or (
+        record.shown["execution"]["state"] == "lapsed" or (ended and record.is_delivered)
+    )
 
 
 def _parsed(headers: Mapping[str, str], body: bytes) -> Any:
