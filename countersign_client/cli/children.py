@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +13,7 @@ from threading import Thread
 from typing import Any, BinaryIO
 
 from countersign_client.cli.calls import NOT_EXECUTABLE, NOT_FOUND, NoCommandError
+from countersign_client.processes import dying_with_parent
 
 _LOOK = 0.05
 """Seconds between two looks whether a command that was told to end has ended."""
@@ -22,8 +21,6 @@ _SIGN_OF_LIFE = 60.0
 """Seconds between two reports that it still runs."""
 _LINES = 20
 _LINE = 500
-_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of Linux's prctl."""
 
 
 def keep_standard_streams() -> None:
@@ -77,7 +74,7 @@ class Child:
                 env=self._environment,
                 stdin=self._stdin,
                 stderr=subprocess.PIPE if self._keeps_stderr else None,
-                preexec_fn=_dying_with_parent(),  # noqa: PLW1509 - no thread runs yet
+                preexec_fn=dying_with_parent(),  # noqa: PLW1509 - no thread runs yet
             )
         except FileNotFoundError:
             raise NoCommandError(NOT_FOUND, f"{self._argv[0]}: its interpreter is gone") from None
@@ -161,17 +158,3 @@ def _name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _dying_with_parent() -> Callable[[], None] | None:
-    """Let the command end when this process is killed; only Linux can."""
-    if not sys.platform.startswith("linux"):
-        return None
-    libc, parent = ctypes.CDLL(None), os.getpid()
-
-    def before_it_runs() -> None:
-        libc.prctl(_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != parent:
-            os._exit(128 + signal.SIGTERM)
-
-    return before_it_runs

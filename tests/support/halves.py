@@ -33,6 +33,7 @@ LONG = {
     "tests/scenario/commands/test_audit_chain.py": "plays the audit commands on a real audit",
     "tests/scenario/demo/test_patterns.py": "plays each pattern, with a restart",
     "tests/scenario/programs/test_gate_processes.py": "starts processes, and signals them",
+    "tests/scenario/programs/test_mcp_proxy.py": "starts processes, and kills them",
     "tests/scenario/storage/test_poison.py": "damages each kind of record of a running bot",
     "tests/scenario/storage/test_restarts.py": "starts bots as processes, and kills them",
     "tests/scenario/test_bolt_traps.py": "waits for time-outs of clients",

@@ -1,0 +1,130 @@
+"""The commands `mcp-proxy` and `mcp`, which talk to programs on their standard streams."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from countersign_client.asynchronous import AsyncCountersign
+from countersign_client.cli.parser import duration
+from countersign_client.cli.process import Process, guarded
+from countersign_client.mcp.calls import Options
+from countersign_client.mcp.files import Definitions, Spool
+from countersign_client.mcp.stdio import serve
+
+PATIENCE = 30.0
+"""Seconds that a call waits for a server of Countersign that is away."""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
+_ABOUT = """\
+Stand before an MCP server: each call of a tool waits until people in Slack, or a rule of the
+policy, have approved it. The server then runs exactly what was approved, once. All other messages
+pass. The policy knows a tool as NAME.TOOL.
+
+A call whose client gives up is not lost: the same call again gets the decision, or the result.
+
+This cannot hold an agent that can start the server itself or has its credentials. Give the
+credentials to the proxy alone. COUNTERSIGN_URL is the address of the API; the key of the program is
+in COUNTERSIGN_KEY, or in the file that COUNTERSIGN_KEY_FILE names; the server sees neither.
+"""
+_EXAMPLE = """\
+example:
+  countersign mcp-proxy --name github -- npx -y @modelcontextprotocol/server-github
+"""
+
+
+def mcp_proxy(argv: Sequence[str], process: Process | None = None) -> int:
+    """Stand before a server of tools.
+
+    Args:
+        argv: The arguments after `mcp-proxy`.
+        process: The process; None: the real one.
+
+    Returns:
+        The exit code: the server's if it ended by itself, 0 if the client did, 2 for wrong usage.
+    """
+    process = process or Process()
+    at = argv.index("--") if "--" in argv else len(argv)
+    own, command = argv[:at], argv[at + 1 :]
+    parser = _parser()
+    given = parser.parse_args(own)
+    if not command:
+        parser.error("name the server after --")
+    name = given.name or re.sub(r"[^A-Za-z0-9_.-]", "-", Path(command[0]).stem)[:60]
+    if not _NAME.fullmatch(name):
+        parser.error("--name: at most 60 letters, digits and _ . -, and no sign at the beginning")
+    session = given.session or str(Path.cwd())
+    options = Options(
+        name=name,
+        session=f"mcp/{name}/{hashlib.sha256(session.encode(errors='replace')).hexdigest()[:32]}",
+        gates=frozenset(given.gate),
+        withdraws=given.cancel == "withdraws",
+        tells_summary=given.summary,
+        run_timeout=given.run_timeout,
+        channel=given.channel,
+        expires_in=given.expires,
+    )
+    state = process.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    folder = Path(state) / "countersign" / name
+
+    async def run() -> int:
+        files = Definitions(folder / "tools.json"), Spool(folder)
+        async with AsyncCountersign(patience=PATIENCE) as countersign:
+            return await serve(command, process.environ, options, files, countersign)
+
+    return _carried_out(process, run)
+
+
+def _carried_out(process: Process, run: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    logging.basicConfig(stream=process.stderr, format="countersign: %(message)s")
+    return guarded(process, lambda: asyncio.run(run()))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="countersign mcp-proxy",
+        usage="%(prog)s [options] -- SERVER [ARG ...]",
+        description=_ABOUT,
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--name", help="of the server, as the policy names it; default: its file")
+    parser.add_argument(
+        "--session",
+        metavar="TEXT",
+        help="calls of one session share decisions; default: the folder",
+    )
+    parser.add_argument("--channel", metavar="ID", help="where to ask; default: the key's first")
+    parser.add_argument(
+        "--expires", metavar="TIME", type=duration, help="people must answer in it, such as 2h"
+    )
+    parser.add_argument(
+        "--run-timeout",
+        metavar="TIME",
+        type=duration,
+        default=900.0,
+        help="after it, people are asked about a call of that nothing is heard; default: 15m",
+    )
+    parser.add_argument(
+        "--cancel",
+        choices=("stays", "withdraws"),
+        default="stays",
+        help="the request when the client cancels its call; default: %(default)s",
+    )
+    parser.add_argument(
+        "--gate",
+        metavar="METHOD",
+        action="append",
+        default=[],
+        help="hold another method too, such as resources/read",
+    )
+    parser.add_argument(
+        "--summary", action="store_true", help="show the beginning of each result on the card"
+    )
+    return parser

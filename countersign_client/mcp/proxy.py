@@ -1,0 +1,400 @@
+"""Holds calls of tools until people have approved them; all other messages pass."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+from countersign_client import asking
+from countersign_client.asynchronous import AsyncCountersign
+from countersign_client.errors import CountersignError, InvalidRequest
+from countersign_client.mcp.calls import Call, Options, RefusedCallError, call_of
+from countersign_client.mcp.files import Definitions, Spool
+from countersign_client.mcp.messages import (
+    INVALID_REQUEST,
+    MalformedMessageError,
+    Message,
+    is_id,
+    marked,
+    members_of,
+    noted,
+    parse,
+    refusal,
+    serialised,
+)
+from countersign_client.requests import AlreadyStarted, NotApproved, NotStarted, Request
+from countersign_client.runs import AsyncRun
+from countersign_client.sentences import text_for_model
+
+logger = logging.getLogger("countersign_client")
+
+BETWEEN = 10.0
+"""Seconds between two signs of life, to the client while people think, to people while it runs."""
+REPORTING = 5.0
+"""Seconds that an answer waits until its outcome is on record."""
+LONGEST_SUMMARY = 300
+NOTE = " [People may be asked first; this can take long.]"
+_AGAIN = "This is the result of the same call that was made before; it ran once, and not again."
+_GONE = (
+    "The server ended while this ran. Its outcome is unknown, and people are asked. "
+    "Do not call again to find out."
+)
+_LOST = "The outcome of this call is unknown, and people are asked. Do not call again to find out."
+_ENDED = "Not run: the server has ended. The request stays; start the server, and call again."
+_PEOPLE = ("people", "break_glass")
+Send = Callable[[bytes], Awaitable[None]]
+
+
+class ServerGoneError(Exception):
+    """The server ended before it answered."""
+
+
+class _Flight:
+    """A call on its way: one request and at most one run, for all messages that ask for it."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.waiters = 0
+        self.is_started = False
+        self.is_kept = False
+        self.run: AsyncRun | None = None
+        self.request_id: str | None = None
+        self.outcome: asyncio.Task[Any] | None = None
+        """Reports what came of it; None: there is nothing to hand over."""
+        self.task: asyncio.Task[Message]
+
+
+class Proxy:
+    """One client and one server. The transport hands messages in, and carries messages out."""
+
+    def __init__(
+        self,
+        countersign: AsyncCountersign,
+        options: Options,
+        files: tuple[Definitions, Spool],
+        to_client: Send,
+        to_server: Send,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Begin with nothing on its way.
+
+        Args:
+            countersign: Asks people.
+            options: How to ask.
+            files: The server's tools, and the results that no client took.
+            to_client: Sends a line to the client.
+            to_server: Sends a line to the server; OSError if it is gone.
+            sleep: Waits for so many seconds.
+        """
+        self._countersign = countersign
+        self._options = options
+        self._definitions, self._spool = files
+        self._to_client = to_client
+        self._to_server = to_server
+        self._sleep = sleep
+        self._held = {"tools/call", *options.gates}
+        self._client_name = ""
+        self._lists: dict[str, bool] = {}
+        self._waiting: dict[str, asyncio.Task[None]] = {}
+        self._flights: dict[str, _Flight] = {}
+        self._running: dict[str, asyncio.Future[Message]] = {}
+        self._later: set[asyncio.Task[Any]] = set()
+        self._is_gone = False
+
+    async def from_client(self, line: bytes) -> None:
+        """Take a message of the client; a held call goes on by itself.
+
+        Args:
+            line: The message, JSON.
+        """
+        try:
+            message = parse(line)
+            if message.get("method") in self._held:
+                self._hold(message)
+                return
+        except MalformedMessageError as error:
+            await self._to_client(serialised(error.answer))
+            return
+        params = members_of(message.get("params"))
+        if message.get("method") == "notifications/cancelled":
+            held = self._waiting.get(json.dumps(params.get("requestId")))
+            if held is not None:  # the server knows the call by another id, if at all
+                held.cancel()
+                return
+        elif message.get("method") == "tools/list":
+            self._lists[json.dumps(message.get("id"))] = params.get("cursor") is None
+        elif message.get("method") == "initialize":
+            self._client_name = str(members_of(params.get("clientInfo")).get("name", ""))
+        with suppress(OSError):  # its end is noticed elsewhere
+            await self._to_server(serialised(message))
+
+    async def from_server(self, line: bytes) -> None:
+        """Take a message of the server; all but answers to held calls and lists pass as they are.
+
+        Args:
+            line: The message, with its end of line.
+        """
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, dict) and "method" not in message and is_id(message.get("id")):
+            running = self._running.pop(str(message["id"]), None)
+            if running is not None:
+                running.set_result(message)
+                return
+            name = json.dumps(message["id"])
+            if name in self._waiting:
+                return  # people have not decided, and the server was not asked
+            if name in self._lists:
+                line = serialised(self._listed(message, is_first=self._lists.pop(name)))
+        await self._to_client(line)
+
+    def server_gone(self) -> None:
+        """Let the calls that run end with an unknown outcome."""
+        self._is_gone = True
+        for running in self._running.values():
+            running.set_exception(ServerGoneError)
+        self._running.clear()
+
+    async def close(self) -> None:
+        """End the calls that wait for people, whose requests stay; finish those that run."""
+        if not self._is_gone:  # the client is, and takes no answer
+            for held in list(self._waiting.values()):
+                held.cancel()
+        for flight in list(self._flights.values()):
+            if not flight.is_started:
+                flight.task.cancel()
+        while pending := {
+            *self._waiting.values(),
+            *(flight.task for flight in self._flights.values()),
+            *self._later,
+        }:
+            await asyncio.wait(pending)
+
+    def _hold(self, message: Message) -> None:
+        message_id = message.get("id")
+        if not is_id(message_id):
+            raise MalformedMessageError(INVALID_REQUEST, "a call needs an id, text or a number")
+        name = json.dumps(message_id)
+        if name in self._waiting:
+            raise MalformedMessageError(INVALID_REQUEST, "a call has this id", message_id)
+        self._waiting[name] = task = asyncio.create_task(self._answer(message))
+        task.add_done_callback(lambda _: self._waiting.pop(name, None))
+
+    async def _answer(self, message: Message) -> None:
+        """Answer one message, when its call has ended."""
+        try:
+            call = call_of(message, self._options, self._definitions, self._client_name)
+        except RefusedCallError as error:
+            await self._tell(message, refusal(message, str(error), None))
+            return
+        flight = self._flights.get(call.key)
+        is_again = flight is not None
+        if flight is None:
+            flight = self._flights[call.key] = _Flight(call)
+            flight.task = asyncio.create_task(self._fly(flight))
+            flight.task.add_done_callback(lambda _: self._forget(flight))
+        flight.waiters += 1
+        try:
+            await self._wait(call, flight)
+        finally:
+            flight.waiters -= 1
+            if not flight.waiters and not flight.is_started:
+                self._forget(flight)  # so that nobody joins a call that ends
+                flight.task.cancel()
+        if flight.task.cancelled():
+            await self._tell(message, refusal(message, _ENDED, flight.request_id))
+            return
+        answer = flight.task.result()
+        if flight.is_kept or (is_again and flight.is_started):
+            answer = noted(answer, _AGAIN)
+        if await self._tell(message, answer) and flight.outcome is not None:
+            self._spool.drop(call.key)
+            self._in_background(self._hand_over(flight))
+
+    async def _tell(self, message: Message, answer: Message) -> bool:
+        """Answer a message, and say whether the client is still there."""
+        try:
+            await self._to_client(serialised({**answer, "jsonrpc": "2.0", "id": message["id"]}))
+        except OSError:
+            return False
+        return True
+
+    def _forget(self, flight: _Flight) -> None:
+        if self._flights.get(flight.call.key) is flight:
+            del self._flights[flight.call.key]
+
+    async def _wait(self, call: Call, flight: _Flight) -> None:
+        """Wait for the end of a call; the client hears that people are asked."""
+        token, begun, count = call.progress_token, time.monotonic(), 0
+        while not flight.task.done():
+            if is_id(token) and not flight.is_started:
+                text = f"Waiting for people since {time.monotonic() - begun:.0f} s"
+                text += f": {flight.request_id}" if flight.request_id else ""
+                # Below zero, so that the numbers of the server itself still rise.
+                params = {"progressToken": token, "progress": -1 + count / 100_000, "message": text}
+                progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+                await self._to_client(serialised(progress))
+            count += 1
+            tick = asyncio.ensure_future(self._sleep(BETWEEN))
+            try:
+                await asyncio.wait({flight.task, tick}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                tick.cancel()
+
+    async def _fly(self, flight: _Flight) -> Message:
+        """Ask, start, run and report; or say why it did not run."""
+        call = flight.call
+        kept = self._spool.get(call.key)
+        if kept is not None:
+            flight.is_started = flight.is_kept = True
+            flight.request_id = kept["request"]
+            report = self._countersign.report(kept["request"], kept["outcome"], kept["summary"])
+            flight.outcome = self._in_background(report)
+            answer: Message = kept["answer"]
+            return answer
+        try:
+            request = await self._decide(flight)
+            flight.is_started = True  # from here on nobody knows, until the server has answered
+            decided = request.approved().arguments or {}
+            run = await self._countersign.start(request, tool=call.tool, arguments=decided)
+            return await self._run(flight, run)
+        except (NotApproved, NotStarted) as error:
+            known = error.request.execution.state in ("ran", "failed", "not_run")
+            if isinstance(error, AlreadyStarted) and known:
+                flight.outcome = self._in_background(asyncio.sleep(0))
+            text = text_for_model(error)
+        except InvalidRequest as error:
+            text = f"Not run: Countersign refuses this call: {error}"
+        except RefusedCallError as error:
+            text = str(error)
+        except ServerGoneError:
+            text = _GONE
+        except Exception as error:  # noqa: BLE001 - a client waits for an answer, whatever it is
+            logger.warning("%s did not run: %r", call.tool, error)
+            text = f"Not run: people could not be asked. {error}" if flight.run is None else _LOST
+        return refusal(call.message, text, flight.request_id)
+
+    async def _decide(self, flight: _Flight) -> Request:
+        """Ask, wait for people, and check what they decided."""
+        call = flight.call
+        try:
+            request = await self._countersign.create(key=call.key, **call.asked)
+            flight.request_id = request.id
+            request = await self._countersign.wait(request)
+        except asyncio.CancelledError:
+            if self._options.withdraws and flight.request_id is not None:
+                self._in_background(self._countersign.cancel(flight.request_id))
+            raise
+        if call.schema is None:
+            request.check(call.tool, call.arguments)
+        else:
+            asking.edited(request, call.tool, call.schema)
+        if call.changed is not None and request.approved().source not in _PEOPLE:
+            raise RefusedCallError(
+                f"Not run: the definition of this tool has changed since {call.changed.since}, and "
+                "no person has approved a call of it since then; a rule or a grant is not enough."
+            )
+        return request
+
+    async def _run(self, flight: _Flight, run: AsyncRun) -> Message:
+        """Let the server run what was decided, and report what came of it."""
+        call, own_id = flight.call, f"countersign-{uuid4().hex}"
+        flight.run = run
+        if self._is_gone:
+            await run.not_run("The server had ended")
+            raise RefusedCallError(_ENDED)
+        if call.changed is not None:
+            self._definitions.accept(call.own_name)
+        running = self._running[own_id] = asyncio.get_running_loop().create_future()
+        alive = asyncio.create_task(self._live(run))
+        try:
+            with suppress(OSError):  # it may have read the call; its end is noticed elsewhere
+                await self._to_server(serialised(call.forwarded(own_id, run.arguments)))
+            message = await running
+        except ServerGoneError:
+            unknown = self._countersign.report(
+                run.request, "unknown", "The server ended", token=run.token
+            )
+            self._in_background(unknown)
+            raise
+        finally:
+            alive.cancel()
+        answer = {name: message[name] for name in ("result", "error") if name in message}
+        has_failed = "result" not in answer or members_of(answer["result"]).get("isError") is True
+        summary = self._summary(answer)
+        decision = run.request.decision
+        if decision is not None and decision.edited:
+            shown = json.dumps(run.arguments, ensure_ascii=False)
+            answer = noted(answer, f"People approved this with changes: it ran with {shown}.")
+        answer = marked(answer, run.request.id)
+        outcome = "failed" if has_failed else "ran"
+        kept = {"request": run.request.id, "outcome": outcome, "summary": summary, "answer": answer}
+        try:
+            self._spool.put(call.key, kept)
+        except OSError as error:
+            logger.warning("the result of %s cannot be kept: %s", run.request.id, error)
+        report = run.failed(summary) if has_failed else run.ran(summary)
+        flight.outcome = self._in_background(report)
+        await asyncio.wait({flight.outcome}, timeout=REPORTING)
+        return answer
+
+    async def _live(self, run: AsyncRun) -> None:
+        """Report that it runs, so that nobody is asked about it too early."""
+        while True:
+            await self._sleep(BETWEEN * 6)
+            await run.progress("It runs")
+
+    async def _hand_over(self, flight: _Flight) -> None:
+        """Report that the client has the result, so that the same call is asked about anew."""
+        if flight.outcome is not None and flight.request_id is not None:
+            await asyncio.wait({flight.outcome})
+            await self._countersign.delivered(flight.request_id)
+
+    def _summary(self, answer: Message) -> str | None:
+        if not self._options.tells_summary:
+            return None
+        result = members_of(answer.get("result"))
+        blocks = result.get("content") if isinstance(result.get("content"), list) else []
+        texts = [str(members_of(block).get("text", "")) for block in blocks or ()]
+        text = " ".join(texts) or str(members_of(answer.get("error")).get("message", ""))
+        return text[:LONGEST_SUMMARY]
+
+    def _listed(self, message: Message, *, is_first: bool) -> Message:
+        """Remember the tools of a list, and tell the model what it has to expect."""
+        result = message.get("result")
+        if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+            return message
+        tools = [
+            tool
+            for tool in result["tools"]
+            if isinstance(tool, dict) and isinstance(tool.get("name"), str)
+        ]
+        self._definitions.see(tools, is_first=is_first)
+        shown = [
+            {
+                **{name: part for name, part in tool.items() if name != "outputSchema"},
+                "description": f"{tool.get('description') or ''}{NOTE}".strip(),
+            }
+            for tool in tools
+        ]
+        return {**message, "result": {**result, "tools": shown}}
+
+    def _in_background(self, work: Awaitable[Any]) -> asyncio.Task[Any]:
+        async def quietly() -> None:
+            try:
+                await work
+            except CountersignError as error:
+                logger.warning("Countersign did not hear of an outcome: %s", error)
+
+        task = asyncio.create_task(quietly())
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+        return task

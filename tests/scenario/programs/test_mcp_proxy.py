@@ -1,0 +1,286 @@
+"""The proxy as a process, between the official client and a server of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.support.programs.loopback import Loopback
+from tests.support.programs.server import KEY, Record
+
+ROOT = Path(__file__).parents[3]
+ERAS = ("legacy", "auto")
+"""How the client begins: with the handshake of 2025-11-25, or without a session, of 2026-07-28."""
+
+
+class Bench:
+    """A server of Countersign, and how to start clients of a proxy."""
+
+    def __init__(self, door: Loopback, folder: Path) -> None:
+        self.door = door
+        self.log = folder / "log"
+        self.log.touch()
+        self.folder = folder
+
+    @property
+    def runs(self) -> list[str]:
+        """What the server of tools ran."""
+        return self.log.read_text("utf-8").splitlines()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "COUNTERSIGN_URL": self.door.url,
+            "COUNTERSIGN_KEY": KEY,
+            "XDG_STATE_HOME": str(self.folder),
+        }
+
+    @property
+    def command(self) -> list[str]:
+        own = [sys.executable, "-m", "countersign_client.cli", "mcp-proxy", "--name", "toy", "--"]
+        return [*own, sys.executable, "-m", "tests.support.programs.toy_server", str(self.log)]
+
+    @asynccontextmanager
+    async def client(self, era: str = "auto", **options: Any) -> AsyncIterator[Client]:
+        """Start a proxy, with a client that has listed the tools."""
+        program, *args = self.command
+        parameters = StdioServerParameters(command=program, args=args, env=self.environment)
+        async with Client(parameters, mode=era, **options) as client:
+            await client.list_tools()
+            yield client
+
+    def later(self, deed: Callable[[Record], object]) -> asyncio.Task[None]:
+        """Let people do something when they are asked."""
+
+        def act() -> None:
+            record = self.door.request(lambda record: not record.is_over)
+            self.door.do(lambda: deed(record))
+
+        return asyncio.create_task(asyncio.to_thread(act))
+
+    def approve(self, arguments: dict[str, Any] | None = None) -> asyncio.Task[None]:
+        return self.later(lambda record: self.door.server.approve(record, arguments))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Loopback() as door:
+        yield Bench(door, tmp_path)
+
+
+def texts(result: Any) -> str:
+    return " ".join(block.text for block in result.content)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_each_end_of_a_call(bench: Bench, era: str) -> None:
+    """Check 67, of the proxy on stdio."""
+    async with bench.client(era) as client:
+        people = bench.approve()
+        done = await client.call_tool("deploy", {"env": "production", "replicas": 2})
+        await people
+        assert done.structured_content is not None
+        assert done.structured_content["replicas"] == 2
+        people = bench.approve({"env": "staging", "replicas": 1})
+        edited = await client.call_tool("deploy", {"env": "production", "replicas": 5})
+        await people
+        assert "People approved this with changes" in texts(edited)
+        assert "staging" in texts(edited)
+        assert edited.structured_content is None
+        people = bench.later(lambda record: bench.door.server.reject(record, "not on Friday"))
+        rejected = await client.call_tool("deploy", {"env": "production", "replicas": 9})
+        await people
+        assert (rejected.is_error, texts(rejected)) == (True, "Rejected by Ada: not on Friday")
+        bench.door.server.policy = "allow"
+        failed = await client.call_tool("fail", {"text": "no disk"})
+        assert failed.is_error
+        assert texts(failed).startswith("Error executing tool fail")
+        assert texts(await client.call_tool("keys")) == "none"
+        bench.door.server.policy = "deny"
+        denied = await client.call_tool("slow", {"seconds": 0})
+        assert "Rejected by the rule" in texts(denied)
+    assert bench.runs == ["deploy production 2", "deploy staging 1", "fail"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_is_no_call_passes(bench: Bench, era: str) -> None:
+    """Check 67: resources and prompts."""
+    async with bench.client(era) as client:
+        assert client.protocol_version == {"legacy": "2025-11-25", "auto": "2026-07-28"}[era]
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert "People may be asked first" in (tools["deploy"].description or "")
+        assert tools["deploy"].output_schema is None
+        resource: Any = await client.read_resource("toy://text")
+        assert resource.contents[0].text == "the text"
+        prompt: Any = await client.get_prompt("greet", {"name": "Ada"})
+        assert prompt.messages[0].content.text == "Greet Ada"
+    assert bench.door.server.records == {}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_progress_of_people_and_of_the_server_rises(bench: Bench, era: str) -> None:
+    numbers: list[float] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        numbers.append(progress)
+
+    async with bench.client(era) as client:
+        people = bench.approve()
+        done = await client.call_tool("slow", {"seconds": 0.1}, progress_callback=hear)
+        await people
+        assert texts(done) == "done"
+    assert numbers == sorted(numbers)
+    assert (numbers[0], numbers[-1]) == (-1, 1)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_with_a_limit_of_its_own_gets_the_decision_with_the_same_call(
+    bench: Bench, era: str
+) -> None:
+    """Check 68, of the proxy: one request, one run."""
+    async with bench.client(era) as client:
+        with pytest.raises(Exception, match=r"(?i)timed out|timeout"):
+            await client.call_tool("deploy", {"env": "eu"}, read_timeout_seconds=0.3)
+        await bench.approve()
+        done = await client.call_tool("deploy", {"env": "eu"})
+        assert done.structured_content is not None
+    assert bench.runs == ["deploy eu 1"]
+    assert len(bench.door.server.records) == 1
+
+
+async def test_a_client_that_gives_up_during_the_run_gets_the_result_with_the_same_call(
+    bench: Bench,
+) -> None:
+    bench.door.server.policy = "allow"
+    async with bench.client() as client:
+        with pytest.raises(Exception, match=r"(?i)timed out|timeout"):
+            await client.call_tool("slow", {"seconds": 1.5}, read_timeout_seconds=0.7)
+        again = await client.call_tool("slow", {"seconds": 1.5})
+        assert "it ran once, and not again" in texts(again)
+        assert texts(again).endswith("done")
+    assert bench.runs == ["slow begins", "slow ends"]
+
+
+async def test_a_proxy_that_is_killed_while_people_think_leaves_the_request(bench: Bench) -> None:
+    """Check 70: the next process goes on with the same request."""
+    proxy = await speaking(bench)
+    await call(proxy, "deploy", {"env": "eu"})
+    await asyncio.to_thread(bench.door.request)
+    proxy.kill()
+    await proxy.wait()
+    await bench.approve()
+    async with bench.client() as client:
+        await client.call_tool("deploy", {"env": "eu"})
+    assert bench.runs == ["deploy eu 1"]
+    assert len(bench.door.server.records) == 1
+
+
+async def test_a_proxy_that_is_killed_while_it_runs_never_runs_it_again(bench: Bench) -> None:
+    """Check 70: the server dies with it, and people are asked."""
+    bench.door.server.policy = "allow"
+    proxy = await speaking(bench)
+    await call(proxy, "slow", {"seconds": 2})
+    await until(lambda: "slow begins" in bench.runs)
+    proxy.kill()
+    await proxy.wait()
+    async with bench.client() as client:
+        again = await client.call_tool("slow", {"seconds": 2})
+        assert "Not run again: it was started before" in texts(again)
+    await asyncio.sleep(0)
+    assert bench.runs == ["slow begins"]
+
+
+async def test_a_server_that_dies_while_it_runs_ends_the_proxy(bench: Bench) -> None:
+    """Check 70: the outcome is unknown, and the exit code is the server's."""
+    bench.door.server.policy = "allow"
+    proxy = await speaking(bench)
+    await call(proxy, "die", {})
+    assert proxy.stdout is not None
+    told = await proxy.stdout.read()
+    assert b"Its outcome is unknown, and people are asked" in told
+    assert await proxy.wait() == 3
+    assert bench.door.request().shown["execution"]["state"] == "unknown"
+
+
+async def test_a_client_that_closes_its_end_ends_the_proxy(bench: Bench) -> None:
+    proxy = await speaking(bench)
+    await call(proxy, "deploy", {"env": "eu"})
+    await asyncio.to_thread(bench.door.request)
+    assert proxy.stdin is not None
+    proxy.stdin.close()
+    assert await proxy.wait() == 0
+    assert bench.door.request().shown["status"] == "pending"
+
+
+async def test_a_signal_ends_the_proxy_and_its_server(bench: Bench) -> None:
+    bench.door.server.policy = "allow"
+    proxy = await speaking(bench)
+    await call(proxy, "slow", {"seconds": 60})
+    await until(lambda: "slow begins" in bench.runs)
+    proxy.send_signal(signal.SIGTERM)
+    await proxy.wait()
+    assert bench.door.request().shown["execution"]["state"] == "unknown"
+
+
+async def test_a_server_that_is_not_there_is_an_error(bench: Bench) -> None:
+    proxy = await asyncio.create_subprocess_exec(
+        *bench.command[:7], "/no/such/server", env=bench.environment, stderr=asyncio.subprocess.PIPE
+    )
+    assert proxy.stderr is not None
+    assert b"/no/such/server cannot be started" in await proxy.stderr.read()
+    assert await proxy.wait() == 2
+
+
+async def speaking(bench: Bench) -> asyncio.subprocess.Process:
+    """A proxy as a child of the test, to which it speaks JSON-RPC by itself."""
+    pipe = asyncio.subprocess.PIPE
+    proxy = await asyncio.create_subprocess_exec(
+        *bench.command, env=bench.environment, stdin=pipe, stdout=pipe
+    )
+    info = b'{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t",'
+    info += b'"version":"1"}}'
+    await write(proxy, b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":' + info + b"}")
+    await read(proxy)
+    await write(proxy, b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    await write(proxy, b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+    await read(proxy)
+    return proxy
+
+
+async def call(proxy: asyncio.subprocess.Process, name: str, arguments: dict[str, Any]) -> None:
+    params = {"name": name, "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+    await write(proxy, json.dumps(message).encode())
+
+
+async def write(proxy: asyncio.subprocess.Process, line: bytes) -> None:
+    assert proxy.stdin is not None
+    proxy.stdin.write(line + b"\n")
+    await proxy.stdin.drain()
+
+
+async def read(proxy: asyncio.subprocess.Process) -> bytes:
+    assert proxy.stdout is not None
+    return await proxy.stdout.readline()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what another process does."""
+    for _ in range(2_000):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError

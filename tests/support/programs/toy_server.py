@@ -1,0 +1,70 @@
+"""A server of tools for tests, made with the official SDK; it writes down what it runs."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+
+LOG = Path(sys.argv[1])
+server = MCPServer("toy")
+
+
+def _note(text: str) -> None:
+    with LOG.open("a", encoding="utf-8") as file:
+        file.write(f"{text}\n")
+
+
+def deploy(env: str, replicas: int = 1) -> dict[str, Any]:
+    """Deploy to an environment."""
+    _note(f"deploy {env} {replicas}")
+    return {"deployed": env, "replicas": replicas, "pid": os.getpid()}
+
+
+def fail(text: str) -> str:
+    """Fail."""
+    _note("fail")
+    raise ValueError(text)
+
+
+async def slow(seconds: float, context: Context[Any]) -> str:
+    """Take a while, and tell of it."""
+    _note("slow begins")
+    await context.report_progress(1, 2, "half")
+    await asyncio.sleep(seconds)
+    _note("slow ends")
+    return "done"
+
+
+def keys() -> str:
+    """Tell what this process knows of Countersign."""
+    return (
+        ",".join(sorted(name for name in os.environ if name.startswith("COUNTERSIGN_"))) or "none"
+    )
+
+
+async def die() -> str:
+    """End this process."""
+    _note("die")
+    os._exit(3)
+
+
+def text() -> str:
+    """A resource."""
+    return "the text"
+
+
+def greet(name: str) -> str:
+    """A prompt."""
+    return f"Greet {name}"
+
+
+for tool in (deploy, fail, slow, keys, die):
+    server.add_tool(tool)
+server.resource("toy://text")(text)
+server.prompt()(greet)
+
+if __name__ == "__main__":
+    server.run("stdio")

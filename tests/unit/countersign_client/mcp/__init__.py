@@ -1,0 +1,1 @@
+"""The proxy for servers of tools, by messages."""
