@@ -22,3 +22,11 @@ def sync_world() -> Iterator[VirtualWorld]:
     made = VirtualWorld("sync")
     yield made
     made.close()
+
+
+@pytest.fixture
+def async_world() -> Iterator[VirtualWorld]:
+    """For scenarios that have an event loop of their own."""
+    made = VirtualWorld("async")
+    yield made
+    made.close()

@@ -77,6 +77,14 @@ class VirtualWorld:
             return _SyncClient(self, **options)
         return Blocking(_AsyncClient(self, **options), self._loop)
 
+    def async_client(self, **options: Any) -> AsyncCountersign:
+        """Start a program within the event loop of the scenario."""
+        return _AsyncClient(self, **options)
+
+    def record(self, key: str) -> Record:
+        """The request with this idempotency key."""
+        return next(record for record in self.server.records.values() if record.key == key)
+
     def answer(self, request: httpx.Request) -> httpx.Response:
         """Be the network and the server."""
         self.pass_time(0.01)

@@ -1,0 +1,1 @@
+"""Frameworks for agents ask people: the real libraries, with models that follow a script."""

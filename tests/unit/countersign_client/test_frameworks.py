@@ -1,0 +1,51 @@
+"""An adapter refuses a framework that it was not tried with, when it is imported (check 61)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign_client.adapters.frameworks import UnsupportedVersion, framework
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("module", "distribution", "version", "wanted"),
+    [
+        ("pydantic_ai", "pydantic-ai-slim", "2.9.1", "pydantic-ai-slim>=2.60,<3, found 2.9.1"),
+        ("pydantic_ai", "pydantic-ai-slim", "3.0.0", "pydantic-ai-slim>=2.60,<3, found 3.0.0"),
+    ],
+)
+def test_an_unknown_version_is_refused_at_import(
+    tmp_path: Path, module: str, distribution: str, version: str, wanted: str
+) -> None:
+    info = tmp_path / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n", "utf-8")
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", f"import countersign_client.adapters.{module}"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stderr.splitlines()[-1]
+    assert "UnsupportedVersion: This adapter needs" in last
+    assert wanted in last
+
+
+def test_a_missing_framework_is_named_with_its_extra() -> None:
+    with pytest.raises(UnsupportedVersion, match=r"countersign-client\[cloudy\]") as raised:
+        framework("cloudy", "cloudy-agents", "cloudy", "1", "2")
+    assert isinstance(raised.value, ImportError)
+    with pytest.raises(UnsupportedVersion, match="found none"):
+        framework("httpx.no_such_part", "httpx", "cloudy", "0.1", "9")
+
+
+def test_a_known_version_is_imported() -> None:
+    assert framework("httpx", "httpx", "x", "0.27", "1").__name__ == "httpx"
