@@ -86,7 +86,8 @@ async def test_approval_edit_refusal_and_question_in_one_turn(async_world: Virtu
     world.after(63, lambda: server.approve(world.record("chat-7/c1")))
     result = await run(shop.agent, "Refund.", client=world.async_client(), key="chat-7")
     assert result.output == "Done."
-    assert shop.ran == ["look", ("refund", 1, 10.0), ("refund", 2, 5.0)]
+    assert shop.ran[0] == "look"
+    assert sorted(shop.ran[1:]) == [("refund", 1, 10.0), ("refund", 2, 5.0)]  # they run at once
     assert (shop.read["c2"], shop.read["c4"]) == ("refunded 5.0", "eu")
     assert shop.read["c3"] == "Rejected by Ada: Friday."
     kinds = [record.shown["kind"] for record in server.records.values()]
@@ -118,7 +119,7 @@ async def test_a_run_goes_on_after_a_restart_and_json(async_world: VirtualWorld)
         pending=TypeAdapter(DeferredToolRequests).validate_json(pending),
     )
     assert (result.output, len(world.server.records)) == ("Done.", 2)
-    assert after.ran == [("refund", 1, 10.0), ("refund", 2, 1.0)]
+    assert sorted(after.ran) == [("refund", 1, 10.0), ("refund", 2, 1.0)]
 
 
 @pytest.mark.parametrize(
