@@ -18,6 +18,7 @@ from bot.audit.entries import note
 from bot.clock import is_waiting, milliseconds
 from bot.leases import FORGETTING_LEASE
 from bot.ports.process import Clock
+from bot.records.approval_queries import newest_of
 from bot.records.thread import Thread
 from bot.stores import Stores
 from storage.errors import RecordFormatError, RecordNotFoundError, StorageError
@@ -131,13 +132,32 @@ class Forgetting:
         return Forecast(thread_id=thread_id, counts=forecast.counts, refusal=refusal)
 
     async def old(self, before_ms: int) -> AsyncIterator[Sequence[tuple[int, str]]]:
-        """Yield a few threads at rest without activity since a time: last activity and id."""
+        """Yield a few threads at rest without activity since a time: last activity and id.
+
+        The requests of a program that stand in one thread are a thread, too.
+        """
         after = (-1, "")
         while threads := await self.storage.retention.resting(
             before_ms=before_ms, limit=AT_ONCE, after=after
         ):
             yield threads
             after = threads[-1]
+        if requests := await self.old_requests(before_ms):
+            yield requests
+
+    async def old_requests(self, before_ms: int) -> Sequence[tuple[int, str]]:
+        """Return threads of programs' requests that are over, without a change since a time."""
+        programs = {key.program_id for key in await self.storage.programs.all_keys()}
+        old: dict[str, int] = {}
+        for program in sorted(programs):
+            where = {"asker.program": program, "shown_ms": {"$lt": before_ms}}
+            page = await self.storage.approvals.find(where, sort=["shown_ms"], limit=AT_ONCE)
+            for thread_id in dict.fromkeys(approval.thread_id for approval in page.documents):
+                group = await newest_of(self.storage.approvals, thread_id, limit=AT_ONCE)
+                last_ms = max(approval.shown_ms for approval in group)
+                if last_ms < before_ms and not any(approval.open for approval in group):
+                    old[thread_id] = last_ms
+        return [(last_ms, thread_id) for thread_id, last_ms in old.items()]
 
     async def erase_ephemeral(self, before_ms: int) -> int:
         """Delete finished ephemeral messages older than a time; return the count."""
@@ -254,15 +274,13 @@ class Retention:
             before_ms=before_ms, limit=self.most, after=self._after
         )
         for place in places:
-            self._after, thread_id = place, place[1]
-            forecast = await self.forgetting.forget(thread_id, how="retention")
-            logger.info(
-                "a thread is %s",
-                f"kept: {forecast.refusal}" if forecast.refusal else "deleted",
-                extra={"action": "forgotten", "thread_id": thread_id},
-            )
+            self._after = place
+            await self._forget(place[1])
         erased = len(places)
         if len(places) < self.most:
+            for _, thread_id in await self.forgetting.old_requests(before_ms):
+                await self._forget(thread_id)
+                erased += 1
             erased += await self.forgetting.erase_ephemeral(before_ms)
             erased += await self.forgetting.erase_delegations(before_ms)
             erased += await self.forgetting.erase_people()
@@ -270,6 +288,14 @@ class Retention:
             await self.forgetting.storage.retention.clear_log()  # or in the next step
         if len(places) < self.most:
             self._after, self._next_ms = (-1, ""), now + milliseconds(self.pause)
+
+    async def _forget(self, thread_id: str) -> None:
+        forecast = await self.forgetting.forget(thread_id, how="retention")
+        logger.info(
+            "a thread is %s",
+            f"kept: {forecast.refusal}" if forecast.refusal else "deleted",
+            extra={"action": "forgotten", "thread_id": thread_id},
+        )
 
 
 def _place_of(name: str) -> tuple[str, str] | None:
