@@ -22,7 +22,7 @@ from storage.errors import StorageError, StoreBrokenError, StoreUnavailableError
 
 FAILED = 1
 WRONG_SETTINGS = 2
-OF_CLIENT = ("ask", "gate", "wait", "get", "cancel", "result", "hook", "mcp-proxy")
+OF_CLIENT = ("ask", "gate", "wait", "get", "cancel", "result", "hook", "mcp", "mcp-proxy")
 """Commands of `countersign-client`, which is a distribution of its own."""
 
 

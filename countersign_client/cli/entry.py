@@ -10,7 +10,7 @@ from countersign_client.cli.gating import gate
 from countersign_client.cli.hooking import hook
 from countersign_client.cli.parser import build_parser
 from countersign_client.cli.process import DONE, Process
-from countersign_client.cli.serving import mcp_proxy
+from countersign_client.cli.serving import mcp, mcp_proxy
 
 _COMMANDS = {
     "ask": ask,
@@ -20,6 +20,7 @@ _COMMANDS = {
     "cancel": cancel,
     "result": result,
     "hook": hook,
+    "mcp": mcp,
     "mcp-proxy": mcp_proxy,
 }
 

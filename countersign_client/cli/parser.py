@@ -62,6 +62,7 @@ def build_parser(name: str = "countersign-ask") -> argparse.ArgumentParser:
     for each in (waiting, reading, withdrawing, reporting):
         _add_output(each)
     commands.add_parser("hook", help="ask about each call of a coding agent", add_help=False)
+    commands.add_parser("mcp", help="serve MCP tools by which an agent asks people")
     commands.add_parser("mcp-proxy", help="hold each call of an MCP server until people approve it")
     return parser
 

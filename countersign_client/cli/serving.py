@@ -8,12 +8,13 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Coroutine, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from countersign_client.asynchronous import AsyncCountersign
 from countersign_client.cli.parser import duration
-from countersign_client.cli.process import Process, guarded
+from countersign_client.cli.process import Process, UsageError, guarded
 from countersign_client.mcp.calls import Options
 from countersign_client.mcp.files import Definitions, Spool
 from countersign_client.mcp.stdio import serve
@@ -36,6 +37,15 @@ _EXAMPLE = """\
 example:
   countersign mcp-proxy --name github -- npx -y @modelcontextprotocol/server-github
 """
+
+_ABOUT_SERVER = """\
+An MCP server on the standard streams, with tools by which an agent asks people in Slack:
+request_approval, ask_people, get_request, cancel_request, report_result; and permission_prompt, for
+`claude --permission-prompt-tool mcp__countersign__permission_prompt`. An approval is started when
+the agent gets it, so that it is used once. COUNTERSIGN_URL is the address of the API; the key of
+the program is in COUNTERSIGN_KEY, or in the file that COUNTERSIGN_KEY_FILE names.
+"""
+_SESSION = "calls of one session share decisions; default: the folder"
 
 
 def mcp_proxy(argv: Sequence[str], process: Process | None = None) -> int:
@@ -76,6 +86,42 @@ def mcp_proxy(argv: Sequence[str], process: Process | None = None) -> int:
         files = Definitions(folder / "tools.json"), Spool(folder)
         async with AsyncCountersign(patience=PATIENCE) as countersign:
             return await serve(command, process.environ, options, files, countersign)
+
+    return _carried_out(process, run)
+
+
+def mcp(argv: Sequence[str], process: Process | None = None) -> int:
+    """Serve the tools by which an agent asks people, on our standard streams.
+
+    Args:
+        argv: The arguments after `mcp`.
+        process: The process; None: the real one.
+
+    Returns:
+        The exit code: 0 if the client has closed our input, 2 for wrong usage.
+    """
+    process = process or Process()
+    parser = argparse.ArgumentParser(
+        prog="countersign mcp",
+        description=_ABOUT_SERVER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--session", metavar="TEXT", help=_SESSION)
+    parser.add_argument(
+        "--name", default="claude-code", help="before tools of permission_prompt; %(default)s"
+    )
+    given = parser.parse_args(argv)
+
+    async def run() -> int:
+        try:
+            server = import_module("countersign_client.mcp.server")
+        except ImportError:
+            raise UsageError("`mcp` needs the SDK: pip install 'countersign-client[mcp]'") from None
+        async with AsyncCountersign(patience=PATIENCE) as countersign:
+            session = given.session or str(Path.cwd())
+            await server.build_server(countersign, session, given.name).run_stdio_async()
+        return 0
 
     return _carried_out(process, run)
 

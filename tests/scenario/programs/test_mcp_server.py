@@ -1,0 +1,231 @@
+"""Agents ask people by tools of MCP, with the official client in both eras."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from countersign_client import AsyncCountersign
+from countersign_client.mcp.server import build_server
+from tests.scenario.programs.test_mcp_proxy import ERAS, Bench, texts
+from tests.support.programs.loopback import Loopback
+from tests.support.programs.server import KEY
+
+CALL = {"title": "Deploy payments", "tool": "deploy", "arguments": {"env": "production"}}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with Loopback() as door:
+        yield Bench(door, tmp_path)
+
+
+class Agent:
+    """A client of the server, in the process of the test."""
+
+    def __init__(self, bench: Bench, era: str = "auto", **options: Any) -> None:
+        self.people = AsyncCountersign(bench.door.url, KEY, patience=0)
+        server = build_server(self.people, "s", "claude-code")
+        self.client = Client(server, mode=era, **options)
+
+    async def __aenter__(self) -> Self:
+        await self.client.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.__aexit__(None, None, None)
+        await self.people.close()
+
+    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool; the text block says the same as the structured content."""
+        result = await self.client.call_tool(tool, arguments)
+        assert not result.is_error, texts(result)
+        told: dict[str, Any] = result.structured_content or {}
+        assert json.loads(texts(result)) == told
+        return told
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_approval_is_handed_over_with_its_start_and_reported(
+    bench: Bench, era: str
+) -> None:
+    """Check 67, of the server."""
+    async with Agent(bench, era) as agent:
+        people = bench.approve({"env": "staging"})
+        told = await agent.call("request_approval", **CALL, edit=True)
+        await people
+        assert told["status"] == "approved"
+        assert told["decision"]["arguments"] == {"env": "staging"}
+        record = bench.door.request()
+        assert record.shown["execution"]["state"] == "started"
+        assert told["execution_id"] == record.shown["execution"]["execution_id"]
+        again = await agent.call("get_request", id=told["id"])
+        assert again == told
+        await agent.call("report_result", id=told["id"], outcome="ran", summary="3 pods")
+        assert record.shown["execution"]["state"] == "ran"
+        assert record.is_delivered
+        late = await agent.call("get_request", id=told["id"])
+        assert "execution_id" not in late or late["execution_id"] is None
+        assert "Not run again" in late["next"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_request_that_pends_is_a_success_that_says_how_to_go_on(
+    bench: Bench, era: str
+) -> None:
+    """Check 68, of the server."""
+    async with Agent(bench, era) as agent:
+        told = await agent.call("request_approval", **CALL, wait_seconds=0)
+        assert told["status"] == "pending"
+        assert "get_request" in told["next"]
+        with pytest.raises(Exception, match=r"(?i)timed out|timeout"):
+            await agent.client.call_tool("request_approval", CALL, read_timeout_seconds=0.3)
+        people = bench.approve()
+        done = await agent.call("get_request", id=told["id"])
+        await people
+        assert (done["id"], done["status"]) == (told["id"], "approved")
+        assert len(bench.door.server.records) == 1
+
+
+async def test_each_other_end_is_told_as_what_it_is(bench: Bench) -> None:
+    """Check 12, of the server."""
+    server = bench.door.server
+    async with Agent(bench) as agent:
+        people = bench.later(lambda record: server.reject(record, "too late"))
+        told = await agent.call("request_approval", **CALL)
+        await people
+        assert (told["status"], told["next"]) == ("rejected", "Rejected by Ada: too late")
+        assert told["execution_id"] is None
+        server.policy = "nobody"
+        told = await agent.call("request_approval", **CALL, key="2")
+        assert "people could not be asked (nobody-can-decide)" in told["next"]
+        server.policy = "ask"
+        told = await agent.call("request_approval", **CALL, key="3", wait_seconds=0)
+        gone = await agent.call("cancel_request", id=told["id"])
+        assert gone["status"] == "cancelled"
+        server.policy, server.is_frozen = "allow", True
+        told = await agent.call("request_approval", **CALL, key="4")
+        assert (told["execution_id"], told["next"]) == (
+            None,
+            "Not run: an admin has frozen all starts.",
+        )
+        assert "arguments" not in told["decision"]
+
+
+async def test_people_answer_questions(bench: Bench) -> None:
+    server = bench.door.server
+    async with Agent(bench) as agent:
+        for more, answer in (
+            ({}, "in eu"),
+            ({"options": ["eu", "us"]}, "eu"),
+            ({"schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}, {"n": 1}),
+        ):
+            people = bench.later(partial(server.reply, answer=answer))
+            told = await agent.call("ask_people", question="Which region?", **more)
+            await people
+            assert (told["status"], told["decision"]["answer"]) == ("answered", answer)
+
+
+async def test_faults_are_errors_that_the_model_can_read(bench: Bench) -> None:
+    bench.door.server.key = KEY.replace("csk_A", "csk_B")
+    async with Agent(bench) as agent:
+        for tool, arguments in (
+            ("request_approval", CALL),
+            ("get_request", {"id": "apr_1"}),
+            ("report_result", {"id": "apr_" + "0" * 32, "outcome": "ran"}),
+        ):
+            result = await agent.client.call_tool(tool, arguments)
+            assert result.is_error
+            assert "Nothing was approved" in texts(result)
+
+
+async def test_people_are_asked_and_never_the_user_of_the_client(bench: Bench) -> None:
+    """Check 27 of the threat model: no elicitation, and no sampling."""
+    asked: list[str] = []
+
+    async def answer(*_: Any) -> Any:
+        asked.append("the user")
+        raise AssertionError
+
+    options = {"elicitation_callback": answer, "sampling_callback": answer}
+    async with Agent(bench, "legacy", **options) as agent:
+        await agent.call("request_approval", **CALL, wait_seconds=0)
+    assert asked == []
+
+
+@pytest.mark.parametrize("end", ["allow", "edit", "deny", "away"])
+async def test_the_permission_prompt_answers_in_one_text_block(bench: Bench, end: str) -> None:
+    """Check 71, without the agent: a structured result would be refused."""
+    server = bench.door.server
+    deeds = {
+        "allow": server.approve,
+        "edit": lambda record: server.approve(record, {"command": "ls -l"}),
+        "deny": lambda record: server.reject(record, "no"),
+    }
+    asked = {"tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "toolu_1"}
+    async with Agent(bench) as agent:
+        if end == "away":
+            server.next_problems = [(401, "key-revoked", None)]
+        people = bench.later(deeds[end]) if end in deeds else asyncio.create_task(asyncio.sleep(0))
+        result = await agent.client.call_tool("permission_prompt", {**asked, "surplus": 1})
+        await people
+    assert result.structured_content is None
+    (block,) = result.content
+    told = json.loads(getattr(block, "text"))  # noqa: B009 - blocks are of several kinds
+    expected: dict[str, Any] = {
+        "allow": {"behavior": "allow", "updatedInput": {"command": "ls"}},
+        "edit": {"behavior": "allow", "updatedInput": {"command": "ls -l"}},
+        "deny": {"behavior": "deny", "message": "Rejected by Ada: no"},
+    }
+    if end == "away":
+        assert told["behavior"] == "deny"
+        assert "people could not be asked" in told["message"]
+    else:
+        assert told == expected[end]
+        assert bench.door.request().shown["tool"] == "claude-code.Bash"
+
+
+async def test_the_tools_say_what_they_take_and_give(bench: Bench) -> None:
+    async with Agent(bench) as agent:
+        tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+    assert sorted(tools) == [
+        "ask_people",
+        "cancel_request",
+        "get_request",
+        "permission_prompt",
+        "report_result",
+        "request_approval",
+    ]
+    assert all(tool.description for tool in tools.values())
+    assert tools["permission_prompt"].output_schema is None
+    schema: Any = tools["request_approval"].input_schema
+    assert set(schema["required"]) == {"title", "tool", "arguments"}
+    assert "context" not in schema["properties"]
+    assert schema["properties"]["wait_seconds"]["maximum"] == 3600
+
+
+async def test_the_command_serves_on_the_standard_streams(bench: Bench) -> None:
+    args = ["-m", "countersign_client.cli", "mcp"]
+    parameters = StdioServerParameters(command=sys.executable, args=args, env=bench.environment)
+    async with Client(parameters) as client:
+        told = await client.call_tool("request_approval", {**CALL, "wait_seconds": 0})
+        assert (told.structured_content or {})["status"] == "pending"
+
+
+def test_the_client_alone_imports_no_sdk() -> None:
+    code = (
+        "import sys; from countersign_client.cli import main; "
+        "import countersign_client.mcp.proxy; print({'mcp', 'starlette'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)  # noqa: S603
+    assert done.stdout == "set()\n"
