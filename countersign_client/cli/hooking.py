@@ -5,17 +5,40 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from countersign_client.cli import parser as parsing
 from countersign_client.cli.process import DONE, USAGE, Process, Signalled, Signals, UsageError
-from countersign_client.hooks import AGENTS, Agent, Printed, answer, in_time, tried
+from countersign_client.hooks import (
+    AGENTS,
+    Agent,
+    NotInstalled,
+    Printed,
+    answer,
+    edit_of,
+    in_time,
+    tried,
+)
 from countersign_client.hooks.calls import LARGEST_INPUT
 from countersign_client.hooks.trying import RECORDED
 
 PATIENCE = 30.0
 """Seconds for which a server that is away is tried."""
 _DEADLINE = 590.0
+_PATIENCE_OF_AGENT = 180.0
+_ENTRY = "CLAUDE_CODE_ENTRYPOINT"
+"""Set by Claude Code: `sdk-cli` for `claude -p`, `cli` at a terminal."""
+_PROBE = "COUNTERSIGN_HOOK_PROBE"
+"""Names a file that the hook makes, and refuses: so the installer sees that the hook is called."""
+_BLOCKS = (2, 1, 295)
+"""The first version of Claude Code that has onFailure; older ones go on when a hook fails."""
 _ABOUT = """\
 Coding agents run `hook AGENT` before a call, and obey what it prints: it asks people in Slack, and
 the call runs if they approve it. COUNTERSIGN_URL and COUNTERSIGN_KEY are in its environment.
@@ -37,6 +60,8 @@ def hook(argv: Sequence[str], process: Process | None = None) -> int:
     options = _parser().parse_args(argv)
     if options.command == "test":
         return _test(options, process or Process())
+    if options.command == "install":
+        return _install(options, process or Process())
     agent = AGENTS[options.command]
     code = _answer(agent, options, process or Process())
     if process is None:
@@ -45,13 +70,19 @@ def hook(argv: Sequence[str], process: Process | None = None) -> int:
 
 
 def _answer(agent: Agent, options: argparse.Namespace, process: Process) -> int:
+    if process.environ.get(_PROBE):
+        with suppress(OSError):
+            Path(process.environ[_PROBE]).touch()
+        return _print(agent.fail("Not run: this is a trial of the hook."), process)
+
     def work() -> Printed:
         return answer(
             agent,
             lambda: process.stdin.read(LARGEST_INPUT + 1) if process.stdin else b"",
             lambda: process.connect(PATIENCE),
             options.deadline,
-            defer=options.defer,
+            # With a person at the terminal, Claude Code ignores `defer` and may run the call.
+            defer=options.defer and process.environ.get(_ENTRY, "").startswith("sdk"),
         )
 
     try:
@@ -98,6 +129,77 @@ def _test(options: argparse.Namespace, process: Process) -> int:
     return DONE
 
 
+def _install(options: argparse.Namespace, process: Process) -> int:
+    user = options.scope == "user" or (options.scope is None and options.agent != "copilot")
+    name = Path(sys.argv[0]).name
+    name = name if name.startswith("countersign") else "countersign-ask"
+    found = shutil.which(name, path=process.environ.get("PATH")) if user else None
+    try:
+        _check_version(options.agent, process)
+        edit = edit_of(
+            options.agent, found or name, user=user, folder=Path.cwd(), environ=process.environ
+        )
+        if edit.diff:
+            edit.write()
+    except NotInstalled as error:
+        process.say(f"not installed: {error}")
+        return USAGE
+    process.print(edit.diff or f"{edit.path} has the hook already")
+    if options.agent != "codex" or _is_called(process):
+        process.say("installed. COUNTERSIGN_URL and COUNTERSIGN_KEY must be in the environment.")
+        return DONE
+    process.say(
+        "NOT PROTECTED: Codex did not call the hook. Start codex, open /hooks, trust the hook, and "
+        "run this command again."
+    )
+    return USAGE
+
+
+def _check_version(agent: str, process: Process) -> None:
+    if agent != "claude-code":
+        return
+    said = _run(["claude", "--version"], process)
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", said or "")
+    if match is None:
+        process.say("`claude --version` does not tell the version; it must be 2.1.295 or newer")
+    elif tuple(map(int, match.groups())) < _BLOCKS:
+        raise NotInstalled(
+            f"Claude Code {match[0]} runs a call when a hook fails. Update it first."
+        )
+
+
+def _is_called(process: Process) -> bool:
+    """Let Codex make a call, which the hook then refuses."""
+    process.say("asking Codex to run a command, which the hook must refuse; up to three minutes")
+    with tempfile.TemporaryDirectory() as folder:
+        mark = Path(folder) / "called"
+        words = "Run the shell command `echo countersign` once, whatever comes of it, and end."
+        _run(
+            ["codex", "exec", "--skip-git-repo-check", "--sandbox", "read-only", words],
+            process,
+            {_PROBE: str(mark)},
+        )
+        return mark.exists()
+
+
+def _run(command: list[str], process: Process, more: dict[str, str] | None = None) -> str | None:
+    executable = shutil.which(command[0], path=process.environ.get("PATH"))
+    if executable is None:
+        return None
+    try:
+        return subprocess.run(  # noqa: S603 - the agent of the user
+            [executable, *command[1:]],
+            env={**process.environ, **(more or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE_OF_AGENT,
+        ).stdout
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="countersign hook",
@@ -105,7 +207,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(metavar="AGENT|test", required=True, dest="command")
+    commands = parser.add_subparsers(metavar="AGENT|test|install", required=True, dest="command")
     for name, agent in AGENTS.items():
         answering = commands.add_parser(
             name, help=f"answer {agent.label}, on stdin and stdout", allow_abbrev=False
@@ -125,4 +227,11 @@ def _parser() -> argparse.ArgumentParser:
     trying = commands.add_parser("test", help="show what the hook would print, without a server")
     trying.add_argument("agent", choices=tuple(AGENTS))
     trying.add_argument("--stdin", metavar="FILE", help="what the agent wrote; - for stdin")
+    installing = commands.add_parser("install", help="write the hook into the agent's settings")
+    installing.add_argument("agent", choices=tuple(AGENTS))
+    scopes = installing.add_mutually_exclusive_group()
+    for scope, where in (("user", "for all your projects"), ("project", "for this folder")):
+        scopes.add_argument(
+            f"--{scope}", dest="scope", action="store_const", const=scope, help=where
+        )
     return parser

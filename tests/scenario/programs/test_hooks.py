@@ -43,12 +43,13 @@ class Hook:
         content = stdin if isinstance(stdin, bytes) else json.dumps(stdin).encode()
         out, err = io.StringIO(), io.StringIO()
         given = {
+            "environ": {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"},
             "stdin": io.BytesIO(content),
             "stdout": out,
             "connect": lambda patience: self.world.client(patience=patience),
             **streams,
         }
-        self.code = main(["hook", agent, *more], Process(environ={}, stderr=err, **given))
+        self.code = main(["hook", agent, *more], Process(stderr=err, **given))
         self.out, self.err = out.getvalue(), err.getvalue()
         assert KEY not in self.out + self.err
         return self
@@ -375,6 +376,19 @@ def test_a_call_that_is_not_alone_is_refused_instead_of_deferred(
     record = {**CALLS["claude-code"], "transcript_path": session}
     hook.run("claude-code", record, "--defer")
     assert hook.sent["id"] in text_of_refusal("claude-code", "PreToolUse", hook)
+
+
+@pytest.mark.parametrize("entry", ["cli", "claude-vscode", None])
+def test_a_session_with_a_person_waits_instead_of_deferring(
+    hook: Hook, tmp_path: Path, entry: str | None
+) -> None:
+    """Claude Code ignores `defer` there, and might run the call."""
+    session = transcript(tmp_path / "a.jsonl", "toolu_01")
+    record = {**CALLS["claude-code"], "transcript_path": session}
+    hook.world.after(60, lambda: hook.world.server.reject(hook.world.request))
+    environ = {} if entry is None else {"CLAUDE_CODE_ENTRYPOINT": entry}
+    hook.run("claude-code", record, "--defer", environ=environ)
+    assert "Rejected by Ada" in text_of_refusal("claude-code", "PreToolUse", hook)
 
 
 def test_a_prompt_is_never_deferred(hook: Hook) -> None:
