@@ -32,6 +32,7 @@ LONG = {
     "tests/scenario/calls/test_rates.py": "waits for rate limits",
     "tests/scenario/commands/test_audit_chain.py": "plays the audit commands on a real audit",
     "tests/scenario/demo/test_patterns.py": "plays each pattern, with a restart",
+    "tests/scenario/programs/adapters": "imports frameworks of other people",
     "tests/scenario/programs/test_gate_processes.py": "starts processes, and signals them",
     "tests/scenario/programs/test_mcp_proxy.py": "starts processes, and kills them",
     "tests/scenario/programs/test_mcp_server.py": "starts servers, and waits for clients",

@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[3]
     [
         ("pydantic_ai", "pydantic-ai-slim", "2.9.1", "pydantic-ai-slim>=2.60,<3, found 2.9.1"),
         ("pydantic_ai", "pydantic-ai-slim", "3.0.0", "pydantic-ai-slim>=2.60,<3, found 3.0.0"),
+        ("langgraph", "langgraph", "1.2.9", "langgraph>=1.2.22,<2, found 1.2.9"),
+        ("langgraph", "langgraph", "2.0.0", "langgraph>=1.2.22,<2, found 2.0.0"),
+        ("langchain", "langchain", "2.0.0", "langchain>=1.4,<2, found 2.0.0"),
     ],
 )
 def test_an_unknown_version_is_refused_at_import(
