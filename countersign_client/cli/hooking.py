@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -83,6 +83,7 @@ def _answer(agent: Agent, options: argparse.Namespace, process: Process) -> int:
             options.deadline,
             # With a person at the terminal, Claude Code ignores `defer` and may run the call.
             defer=options.defer and process.environ.get(_ENTRY, "").startswith("sdk"),
+            memory=_memory(process.environ),
         )
 
     try:
@@ -91,6 +92,13 @@ def _answer(agent: Agent, options: argparse.Namespace, process: Process) -> int:
     except Signalled:
         printed = agent.fail("Not run: the hook was ended. This is no rejection.")
     return _print(printed, process)
+
+
+def _memory(environ: Mapping[str, str]) -> Path | None:
+    state = environ.get("XDG_STATE_HOME") or (
+        f"{environ['HOME']}/.local/state" if environ.get("HOME") else ""
+    )
+    return Path(state) / "countersign" / "hooks" if state else None
 
 
 def _print(printed: Printed, process: Process) -> int:

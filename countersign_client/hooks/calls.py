@@ -75,20 +75,24 @@ def parsed(content: bytes) -> dict[str, Any]:
     return value
 
 
-def request_of(name: str, label: str, call: HookCall) -> dict[str, Any]:
-    """Give the arguments of `Countersign.create` for a call.
+def request_of(name: str, label: str, call: HookCall) -> tuple[dict[str, Any], str]:
+    """Give the arguments of `Countersign.create` for a call, and what calls alike have in common.
 
     Args:
         name: The agent, as the policy names it: the first part of the tool's name.
         label: The agent's name for people.
         call: The call.
+
+    Returns:
+        The arguments; and a digest of all that people are shown, without the id of the call.
     """
     preview = _preview(call)
-    asked = [call.run, call.turn, call.event, call.tool, call.arguments, call.cwd, preview]
+    turn = "" if call.call else call.turn
+    asked = [call.run, turn, call.event, call.tool, call.arguments, call.cwd, preview]
     digest = hashlib.sha256(canonical(asked)).hexdigest()
     why = call.arguments.get("description")
     source = {"agent": label, "run": call.run[:200], "call": call.call[:200]}
-    return {
+    members = {
         "title": _title(call),
         "tool": f"{name}.{call.tool}",
         "arguments": call.arguments,
@@ -101,6 +105,7 @@ def request_of(name: str, label: str, call: HookCall) -> dict[str, Any]:
         "key": f"{name}/{call.run}/{call.call}" if call.call else f"{name}/{digest}",
         "repeat": "same" if call.call else "after_use",
     }
+    return members, digest
 
 
 def same_members(arguments: Mapping[str, Any]) -> dict[str, Any]:

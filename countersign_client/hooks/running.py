@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
+from typing import Any
+from uuid import uuid4
 
 from countersign_client.canonical import canonical
 from countersign_client.hooks.agents import Agent, Printed, deferred
@@ -44,6 +46,7 @@ def answer(
     deadline: float,
     *,
     defer: bool = False,
+    memory: Path | None = None,
 ) -> Printed:
     """Ask people about the call that an agent is about to make.
 
@@ -53,43 +56,76 @@ def answer(
         connect: Makes a client.
         deadline: Seconds; the wait ends a little earlier.
         defer: Do not wait: let Claude Code end, and ask again when it is resumed.
+        memory: A folder that remembers which requests were left pending; None: nothing does.
 
     Returns:
         What to print. Whatever goes wrong, it is a no.
     """
-    began = time.monotonic()
-    call: HookCall | None = None
+    until = time.monotonic() + deadline - _MARGIN
     try:
         call = agent.read(parsed(read()))
-        with connect() as client:
-            left = deadline - _MARGIN - (time.monotonic() - began)
-            return _asked(agent, call, client, 0.0 if defer else max(0.0, left))
-    except StillPending as pending:
-        if call is not None and defer:
-            return _put_off(agent, call, pending)
-        return _denied(agent, call, f"{text_for_model(pending)} This is no rejection.")
-    except (NotApproved, NotStarted) as error:
-        return _denied(agent, call, text_for_model(error))
+        members, digest = request_of(agent.name, agent.label, call)
+        left = memory / digest if memory and call.call else None
+        own, members["key"] = (
+            members["key"],
+            _taken(left, f"{agent.name}/{call.run}/", members["key"]),
+        )
+        try:
+            with connect() as client:
+                wait = 0.0 if defer else max(0.0, until - time.monotonic())
+                return _asked(agent, call, client, {**members, "wait": wait})
+        except StillPending as pending:
+            is_deferred = defer and call.event == "PreToolUse" and _is_alone(call)
+            if not is_deferred or members["key"] != own:
+                _leave(left, members["key"])
+            if is_deferred:
+                return deferred(call)
+            alone = " as the only call of a turn" if defer else " later"
+            text = (
+                f"{text_for_model(pending)} This is no rejection. Make the same call again{alone}."
+            )
+            return agent.deny(call, text)
+        except (NotApproved, NotStarted) as error:
+            return agent.deny(call, text_for_model(error))
     except Exception as error:  # noqa: BLE001 - a traceback would let the call run
         text = f"Not run: Countersign could not ask people: {error}. This is no rejection."
         return agent.fail(text)
 
 
-def _denied(agent: Agent, call: HookCall | None, text: str) -> Printed:
-    return agent.fail(text) if call is None else agent.deny(call, text)
-
-
-def _asked(agent: Agent, call: HookCall, client: Countersign, wait: float) -> Printed:
-    members = request_of(agent.name, agent.label, call)
+def _asked(agent: Agent, call: HookCall, client: Countersign, members: dict[str, Any]) -> Printed:
     if not agent.edits(call):
-        done = client.approve(**members, wait=wait)
+        done = client.approve(**members)
         return agent.allow(call, _reason(done), None)
     form = same_members(call.arguments) if agent.keeps_members else None
-    done = client.edit(**members, schema=form, wait=wait)
+    done = client.edit(**members, schema=form)
     arguments = done.approved().arguments or {}
     # Not `==`, for which 1 and true are equal.
     is_same = canonical(arguments) == canonical(call.arguments)
     return agent.allow(call, _reason(done), None if is_same else arguments)
+
+
+def _leave(left: Path | None, key: str) -> None:
+    """Remember a pending request for the same call, which comes with another id."""
+    if left is not None:
+        with suppress(OSError):
+            left.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            left.write_text(key, "utf-8")
+
+
+def _taken(left: Path | None, start: str, own: str) -> str:
+    """Take the key of a request that was left; of many calls alike one gets it."""
+    if left is None:
+        return own
+    taken = left.with_name(f"{left.name}.{uuid4().hex}")
+    try:
+        left.rename(taken)
+        key = taken.read_text("utf-8")
+    except (OSError, ValueError):
+        return own
+    finally:
+        with suppress(OSError):
+            taken.unlink()
+    return key if key.startswith(start) else own
 
 
 def _reason(request: Request) -> str:
@@ -98,16 +134,6 @@ def _reason(request: Request) -> str:
     if not names:
         names = f"the rule {decision.rule}" if decision.rule else "a rule"
     return f"Approved{' with changes' if decision.edited else ''} by {names} ({request.id})."
-
-
-def _put_off(agent: Agent, call: HookCall, pending: StillPending) -> Printed:
-    """Defer; refuse where Claude Code ignores that and might run the call."""
-    text = text_for_model(pending)
-    if call.event == "PreToolUse" and _is_alone(call):
-        return deferred(call)
-    return agent.deny(
-        call, f"{text} This is no rejection. Try it again as the only call of a turn."
-    )
 
 
 def _is_alone(call: HookCall) -> bool:

@@ -101,7 +101,7 @@ def tried(agent: Agent, content: bytes) -> Iterator[tuple[str, Printed | dict[st
         KeyError, TypeError, ValueError: The agent wrote something else.
     """
     call = agent.read(parsed(content))
-    yield "request", request_of(agent.name, agent.label, call)
+    yield "request", request_of(agent.name, agent.label, call)[0]
     edited = {
         name: f"{value} (changed)" if isinstance(value, str) else value
         for name, value in call.arguments.items()

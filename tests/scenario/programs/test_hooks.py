@@ -341,6 +341,93 @@ def test_72_a_decision_that_cannot_be_written_holds_the_call(hook: Hook, agent: 
         assert hook.err.strip()
 
 
+# -- the same call again ----------------------------------------------------------------------
+
+
+def asked_again(hook: Hook, tmp_path: Path, call: str, *more: str, **change: Any) -> Hook:
+    """The same call with another id, on a machine that remembers."""
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+    record = {**CALLS["claude-code"], "tool_use_id": call, **change}
+    return hook.run("claude-code", record, *more, environ=environ)
+
+
+def decision_of(hook: Hook) -> str:
+    return str(hook.printed["hookSpecificOutput"]["permissionDecision"])
+
+
+@pytest.mark.parametrize("end", ["approve", "reject"])
+def test_a_call_made_again_after_the_deadline_finds_the_decision(
+    hook: Hook, tmp_path: Path, end: str
+) -> None:
+    server = hook.world.server
+    asked_again(hook, tmp_path, "toolu_01", "--deadline", "60")
+    assert "again later" in text_of_refusal("claude-code", "PreToolUse", hook)
+    asked_again(hook, tmp_path, "toolu_02", "--deadline", "60", prompt_id="p-2")
+    (server.approve if end == "approve" else server.reject)(hook.world.request)
+    asked_again(hook, tmp_path, "toolu_03")
+    assert decision_of(hook) == ("allow" if end == "approve" else "deny")
+    assert len(server.records) == 1
+
+
+def test_a_decision_that_was_found_is_used_up(hook: Hook, tmp_path: Path) -> None:
+    asked_again(hook, tmp_path, "toolu_01", "--deadline", "60")
+    hook.world.server.approve(hook.world.request)
+    asked_again(hook, tmp_path, "toolu_02")
+    asked_again(hook, tmp_path, "toolu_03", "--deadline", "60")
+    assert decision_of(hook) == "deny"
+    assert len(hook.world.server.records) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tool_input": {"command": "git push --force"}},
+        {"cwd": "/srv/other"},
+        {"session_id": "another"},
+        {"tool_name": "Other"},
+    ],
+)
+def test_another_call_finds_no_decision(hook: Hook, tmp_path: Path, change: dict[str, Any]) -> None:
+    asked_again(hook, tmp_path, "toolu_01", "--deadline", "60")
+    hook.world.server.approve(hook.world.request)
+    asked_again(hook, tmp_path, "toolu_02", "--deadline", "60", **change)
+    assert decision_of(hook) == "deny"
+    assert len(hook.world.server.records) == 2
+
+
+@pytest.mark.parametrize("content", ["claude/another/toolu_01", "", "\n"])
+def test_a_memory_that_was_changed_is_not_believed(
+    hook: Hook, tmp_path: Path, content: str
+) -> None:
+    asked_again(hook, tmp_path, "toolu_01", "--deadline", "60")
+    (left,) = (tmp_path / "state" / "countersign" / "hooks").iterdir()
+    left.write_text(content)
+    asked_again(hook, tmp_path, "toolu_02", "--deadline", "60")
+    assert {record.key for record in hook.world.server.records.values()} == {
+        "claude/6f1c1d5e-0001/toolu_01",
+        "claude/6f1c1d5e-0001/toolu_02",
+    }
+
+
+def test_without_a_memory_the_call_is_asked_anew(hook: Hook, tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("no folder")
+    for call in ("toolu_01", "toolu_02"):
+        asked_again(hook, tmp_path, call, "--deadline", "60")
+    assert len(hook.world.server.records) == 2
+
+
+def test_a_call_that_was_not_alone_is_deferred_the_second_time(hook: Hook, tmp_path: Path) -> None:
+    both = transcript(tmp_path / "a.jsonl", "toolu_01", "toolu_02")
+    one = transcript(tmp_path / "b.jsonl", "toolu_03")
+    asked_again(hook, tmp_path, "toolu_01", "--defer", transcript_path=both)
+    assert "only call" in text_of_refusal("claude-code", "PreToolUse", hook)
+    asked_again(hook, tmp_path, "toolu_03", "--defer", transcript_path=one)
+    assert decision_of(hook) == "defer"
+    hook.world.server.approve(hook.world.request)
+    asked_again(hook, tmp_path, "toolu_03", "--defer", transcript_path=one)
+    assert decision_of(hook) == "allow"
+
+
 # -- defer ------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -18,6 +19,7 @@ from bot.records.switch import FreezeScope
 from countersign_client import (
     AlreadyStarted,
     AsyncCountersign,
+    Countersign,
     DigestMismatch,
     Frozen,
     InvalidRequest,
@@ -26,6 +28,8 @@ from countersign_client import (
     digest,
     gate,
 )
+from countersign_client.hooks import AGENTS, Printed, answer
+from countersign_client.hooks.trying import RECORDED
 from tests.contract.builders import a_program_key
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import URL, a_caller, an_office, programs_of
@@ -147,6 +151,31 @@ async def test_a_gated_function_asks_and_runs(play: Play) -> None:
     await play.decided(pending[0], Status.APPROVED)
     await calling
     assert ran == [("production", 3)]
+
+
+HOOKS = [(name, record) for name, records in RECORDED.items() for record in records]
+
+
+@pytest.mark.parametrize(("name", "record"), HOOKS)
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED])
+async def test_a_hook_of_a_coding_agent_gets_its_decision(
+    play: Play, name: str, record: dict[str, Any], status: Status
+) -> None:
+    target = play.client._target
+    key = target.headers["Authorization"].removeprefix("Bearer ")
+
+    def hook() -> Printed:
+        content = json.dumps(record).encode()
+        return answer(AGENTS[name], lambda: content, lambda: Countersign(target.url, key), 30)
+
+    asking = asyncio.create_task(asyncio.to_thread(hook))
+    while not (pending := await play.pending()):
+        assert not asking.done(), asking.result()
+    await play.decided(pending[0], status)
+    printed = await asking
+    is_refused = printed.code == 2 or '"deny"' in printed.stdout
+    assert is_refused == (status is Status.REJECTED)
+    assert "could not" not in printed.stderr
 
 
 async def test_a_request_is_withdrawn(play: Play) -> None:
