@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,9 @@ from countersign_client.mcp.files import Changed, Definitions
 from countersign_client.mcp.messages import Message, members_of
 from countersign_client.schemas import is_kept, simplified
 
-_CALL = frozenset({"name", "arguments", "_meta", "task"})
+_ROUND = ("requestState", "inputResponses")
+"""Of a call that goes on, after its server has asked the client for something."""
+_CALL = frozenset({"name", "arguments", "_meta", "task", *_ROUND})
 _LONGEST_TITLE = 150
 _LONGEST_SCHEMA = 30_000
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
@@ -78,6 +81,12 @@ class Call:
         return str(members_of(self.message.get("params")).get("name"))
 
     @property
+    def round(self) -> str | None:
+        """The call that goes on in this message, see `round_of`; None: it begins."""
+        params = members_of(self.message.get("params"))
+        return round_of(self, params) if any(name in params for name in _ROUND) else None
+
+    @property
     def schema(self) -> Mapping[str, Any] | None:
         """The JSON Schema that edited arguments must fit; None: they cannot be edited."""
         schema: Mapping[str, Any] | None = self.asked.get("schema")
@@ -102,6 +111,16 @@ class Call:
         else:
             params = {**({"_meta": params["_meta"]} if "_meta" in params else {}), **arguments}
         return {"jsonrpc": "2.0", "id": message_id, "method": self.method, "params": params}
+
+
+def round_of(call: Call, members: Mapping[str, Any]) -> str:
+    """Name a call that has begun, as the server's answer and the client's next message do.
+
+    Args:
+        call: The call.
+        members: Have the state that the server gave.
+    """
+    return f"{call.key}/{json.dumps(members.get('requestState'))}"
 
 
 def call_of(message: Message, options: Options, definitions: Definitions, client: str) -> Call:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,8 @@ from typing import Any
 
 from countersign_client.errors import CountersignError
 from countersign_client.mcp.messages import members_of
+
+logger = logging.getLogger("countersign_client")
 
 LIFETIME = 3600.0
 """Seconds for which a result is kept."""
@@ -131,7 +134,7 @@ class Definitions:
         for name, tool in new.items():
             self._learn(name, tool)
         if new:
-            _write(self._file, self._known)
+            self._keep()
 
     def listed(self, name: str) -> dict[str, Any] | None:
         """Give the definition of a tool in the last list.
@@ -166,7 +169,13 @@ class Definitions:
             name: The tool's name.
         """
         self._learn(name, self._listed[name])
-        _write(self._file, self._known)
+        self._keep()
+
+    def _keep(self) -> None:
+        try:
+            _write(self._file, self._known)
+        except OSError as error:  # this process knows them all the same
+            logger.warning("%s cannot be written: %s", self._file, error)
 
     def _learn(self, name: str, tool: Mapping[str, Any]) -> None:
         since = datetime.fromtimestamp(self._now(), timezone.utc).date().isoformat()

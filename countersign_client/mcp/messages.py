@@ -48,6 +48,8 @@ def parse(line: bytes) -> Message:
         ) from None
     if not isinstance(message, dict):
         raise MalformedMessageError(INVALID_REQUEST, "a batch or a bare value is no message")
+    if not isinstance(message.get("method", ""), str):
+        raise MalformedMessageError(INVALID_REQUEST, "a method is a text", message.get("id"))
     # Go matches names of members in any case: "Method" would be another method.
     strange = message.keys() - _MEMBERS
     if strange:

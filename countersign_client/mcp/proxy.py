@@ -14,7 +14,7 @@ from uuid import uuid4
 from countersign_client import asking
 from countersign_client.asynchronous import AsyncCountersign
 from countersign_client.errors import CountersignError, InvalidRequest
-from countersign_client.mcp.calls import Call, Options, RefusedCallError, call_of
+from countersign_client.mcp.calls import Call, Options, RefusedCallError, call_of, round_of
 from countersign_client.mcp.files import Definitions, Spool
 from countersign_client.mcp.messages import (
     INVALID_REQUEST,
@@ -101,6 +101,7 @@ class Proxy:
         self._held = {"tools/call", *options.gates}
         self._client_name = ""
         self._lists: dict[str, bool] = {}
+        self._rounds: dict[str, AsyncRun] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._flights: dict[str, _Flight] = {}
         self._running: dict[str, asyncio.Future[Message]] = {}
@@ -195,10 +196,10 @@ class Proxy:
         except RefusedCallError as error:
             await self._tell(message, refusal(message, str(error), None))
             return
-        flight = self._flights.get(call.key)
+        flight = self._flights.get(call.round or call.key)
         is_again = flight is not None
         if flight is None:
-            flight = self._flights[call.key] = _Flight(call)
+            flight = self._flights[call.round or call.key] = _Flight(call)
             flight.task = asyncio.create_task(self._fly(flight))
             flight.task.add_done_callback(lambda _: self._forget(flight))
         flight.waiters += 1
@@ -228,8 +229,9 @@ class Proxy:
         return True
 
     def _forget(self, flight: _Flight) -> None:
-        if self._flights.get(flight.call.key) is flight:
-            del self._flights[flight.call.key]
+        name = flight.call.round or flight.call.key
+        if self._flights.get(name) is flight:
+            del self._flights[name]
 
     async def _wait(self, call: Call, flight: _Flight) -> None:
         """Wait for the end of a call; the client hears that people are asked."""
@@ -241,7 +243,8 @@ class Proxy:
                 # Below zero, so that the numbers of the server itself still rise.
                 params = {"progressToken": token, "progress": -1 + count / 100_000, "message": text}
                 progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
-                await self._to_client(serialised(progress))
+                with suppress(OSError):  # the client is gone
+                    await self._to_client(serialised(progress))
             count += 1
             tick = asyncio.ensure_future(self._sleep(BETWEEN))
             try:
@@ -252,7 +255,7 @@ class Proxy:
     async def _fly(self, flight: _Flight) -> Message:
         """Ask, start, run and report; or say why it did not run."""
         call = flight.call
-        kept = self._spool.get(call.key)
+        kept = None if call.round else self._spool.get(call.key)
         if kept is not None:
             flight.is_started = flight.is_kept = True
             flight.request_id = kept["request"]
@@ -261,11 +264,7 @@ class Proxy:
             answer: Message = kept["answer"]
             return answer
         try:
-            request = await self._decide(flight)
-            flight.is_started = True  # from here on nobody knows, until the server has answered
-            decided = request.approved().arguments or {}
-            run = await self._countersign.start(request, tool=call.tool, arguments=decided)
-            return await self._run(flight, run)
+            return await self._run(flight, await self._started(flight))
         except (NotApproved, NotStarted) as error:
             known = error.request.execution.state in ("ran", "failed", "not_run")
             if isinstance(error, AlreadyStarted) and known:
@@ -304,6 +303,22 @@ class Proxy:
             )
         return request
 
+    async def _started(self, flight: _Flight) -> AsyncRun:
+        """Ask and start; or find the run that goes on, once the client gave what it asked for."""
+        call = flight.call
+        if call.round is None:
+            request = await self._decide(flight)
+            flight.is_started = True  # from here on nobody knows, until the server has answered
+            decided = request.approved().arguments or {}
+            return await self._countersign.start(request, tool=call.tool, arguments=decided)
+        flight.is_started = True
+        run = self._rounds.pop(call.round, None)
+        if run is None:
+            text = "Not run: no call that was approved goes on here. Call again from the beginning."
+            raise RefusedCallError(text)
+        flight.request_id = run.request.id
+        return run
+
     async def _run(self, flight: _Flight, run: AsyncRun) -> Message:
         """Let the server run what was decided, and report what came of it."""
         call, own_id = flight.call, f"countersign-{uuid4().hex}"
@@ -327,7 +342,16 @@ class Proxy:
             raise
         finally:
             alive.cancel()
-        answer = {name: message[name] for name in ("result", "error") if name in message}
+        result = members_of(message.get("result"))
+        if result.get("resultType") == "input_required":  # it is not over
+            self._rounds[round_of(call, result)] = run
+            return marked({"result": result}, run.request.id)
+        return await self._settle(flight, run, message)
+
+    async def _settle(self, flight: _Flight, run: AsyncRun, message: Message) -> Message:
+        """Keep and report what came of it, and tell the model what people have changed."""
+        call = flight.call
+        answer: Message = {name: message[name] for name in ("result", "error") if name in message}
         has_failed = "result" not in answer or members_of(answer["result"]).get("isError") is True
         summary = self._summary(answer)
         decision = run.request.decision

@@ -150,6 +150,7 @@ async def test_errors_of_the_tool_are_failures_and_pass(stage: Stage, state: str
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":NaN}}',
         b'{"jsonrpc":"2.0","id":1,"method":"ping"} {"jsonrpc":"2.0"}',
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"\xff"}',
+        b'{"jsonrpc":"2.0","id":1,"method":["tools/call"],"params":{"name":"deploy"}}',
         b'"tools/call"',
         b"[" * 100_000,
     ],
@@ -182,7 +183,8 @@ async def test_a_line_break_within_a_message_hides_no_second_one(stage: Stage) -
     [
         ({"name": "destroy", "arguments": {}}, "no such tool"),
         ({"name": "deploy", "arguments": CALL, "Name": "x"}, "nobody could judge"),
-        ({"name": "deploy", "arguments": CALL, "requestState": "x"}, "nobody could judge"),
+        ({"name": "deploy", "arguments": CALL, "requestState": "x"}, "from the beginning"),
+        ({"name": "deploy", "arguments": CALL, "inputResponses": {}}, "from the beginning"),
         ({"name": "deploy", "arguments": [1]}, "an object of arguments"),
         ({"name": 1, "arguments": {}}, "a name"),
         ({"name": "deploy", "arguments": {"env": 2**60 + 1}}, "give it as text"),
@@ -204,6 +206,30 @@ async def test_an_id_that_is_in_use_is_refused(stage: Stage) -> None:
     await stage.call("a", {"env": "staging"})
     assert (await stage.answer("a"))["error"]["code"] == -32600
     assert len(stage.countersign.records) == 1
+
+
+async def test_a_call_whose_server_asks_the_client_goes_on_under_its_approval(
+    stage: Stage,
+) -> None:
+    await stage.call(1)
+    record = await stage.asked()
+    edited = {"env": "staging", "replicas": 2}
+    await stage.do(lambda: stage.countersign.approve(record, edited))
+    first = await stage.running()
+    asks = {"resultType": "input_required", "requestState": "s1", "inputRequests": {}}
+    await stage.finish(first, result=asks)
+    assert (await stage.answer(1))["result"]["requestState"] == "s1"
+    assert record.shown["execution"]["state"] == "started"
+    given: dict[str, Any] = {"requestState": "s1", "inputResponses": {"a": {"action": "accept"}}}
+    await stage.call(2, **given)
+    second = await stage.running(2)
+    assert second["params"] == {"name": "deploy", "arguments": edited, **given}
+    await stage.finish(second)
+    assert "People approved this with changes" in await stage.text(2)
+    await state_of(stage, "ran")
+    await stage.call(3, **given)
+    assert "from the beginning" in await stage.text(3)
+    assert (len(stage.calls), len(stage.countersign.records)) == (2, 1)
 
 
 async def test_a_server_cannot_answer_before_people(stage: Stage) -> None:
