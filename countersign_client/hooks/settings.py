@@ -113,7 +113,9 @@ def _path(agent: str, folder: Path, environ: Mapping[str, str], *, user: bool) -
         raise NotInstalled("Copilot CLI has hooks of a project alone: use --project.")
     name = of_user.rpartition("/")[2]
     own = environ.get(_HOMES.get(agent, ""))
-    return (Path(own) / name if own else Path(environ["HOME"]) / of_user[2:]).resolve()
+    return (
+        Path(own) / name if own else Path(environ.get("HOME") or Path.home()) / of_user[2:]
+    ).resolve()
 
 
 def _hooks(agent: str, command: str) -> dict[str, list[dict[str, Any]]]:
@@ -131,13 +133,18 @@ def _hooks(agent: str, command: str) -> dict[str, list[dict[str, Any]]]:
     return {"preToolUse": [{"type": "command", "bash": command, "timeoutSec": TIMEOUT}]}
 
 
+def _hooks_of(whole: dict[str, Any]) -> dict[str, Any]:
+    hooks = whole.setdefault("hooks", {})
+    if not isinstance(hooks, dict):
+        raise TypeError("its hooks are no object")
+    return hooks
+
+
 def _with_json(before: bytes, agent: str, command: str) -> str:
     whole = parsed(before) if before.strip() else {}
     if agent in ("cursor", "copilot"):
         whole.setdefault("version", 1)
-    hooks = whole.setdefault("hooks", {})
-    if not isinstance(hooks, dict):
-        raise TypeError("its hooks are no object")
+    hooks = _hooks_of(whole)
     for event, entries in _hooks(agent, command).items():
         present = hooks.setdefault(event, [])
         if not isinstance(present, list):
@@ -175,14 +182,14 @@ def _with_toml(before: bytes, agent: str, command: str) -> str:
         raise ValueError("Python 3.10 cannot read TOML") from None
     text = before.decode()
     whole = loads(text)
-    if command in json.dumps(whole).replace("\\\\", "\\").replace('\\"', '"'):
+    hooks = _hooks_of(whole)
+    present, entries = hooks.get("PreToolUse", []), loads(_toml(command))["hooks"]["PreToolUse"]
+    if entries[0] in present:
         return text
     if f" hook {agent}" in text:
         raise ValueError("it has another hook of Countersign; remove that first")
-    after = f"{text.rstrip()}\n\n{_toml(command)}" if text.strip() else _toml(command)
-    wanted = loads(_toml(command))["hooks"]["PreToolUse"]
-    hooks = whole.setdefault("hooks", {})
-    hooks["PreToolUse"] = [*hooks.get("PreToolUse", []), *wanted]
+    after = f"{text.rstrip()}\n\n{_toml(command)}".lstrip()
+    hooks["PreToolUse"] = [*present, *entries]
     if loads(after) != whole:
         raise ValueError("its hooks are in a form to which nothing can be added")
     return after

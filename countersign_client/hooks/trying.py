@@ -14,74 +14,41 @@ from countersign_client.hooks.calls import parsed, request_of
 from countersign_client.hooks.running import answer
 from countersign_client.sync import Countersign
 
-_PLACE = {"session_id": "6f1c1d5e-0001", "transcript_path": "/tmp/none.jsonl", "cwd": "/srv/shop"}  # noqa: S108
-_SHELL = {"tool_name": "Bash", "tool_input": {"command": "git push origin main"}}
-_CLAUDE = {**_PLACE, "permission_mode": "default", "effort": {"level": "high"}, "prompt_id": "p-1"}
-_CODEX = {**_PLACE, "permission_mode": "default", "model": "gpt-5", "turn_id": "t-1", **_SHELL}
-_DESCRIBED = {"command": "git push origin main", "description": "Publish the release"}
+_PLACE = {"session_id": "6f1c1d5e-0001", "transcript_path": "/srv/none.jsonl", "cwd": "/srv/shop"}
+_COMMAND = {"command": "git push origin main"}
+_DESCRIBED = {**_COMMAND, "description": "Publish the release"}
 _WRITE = {"file_path": "/srv/shop/notes.txt", "content": "One\nTwo\n"}
+_BEFORE = {**_PLACE, "hook_event_name": "PreToolUse", "permission_mode": "default"}
+_CLAUDE = {**_BEFORE, "effort": {"level": "high"}, "prompt_id": "p-1", "tool_name": "Bash"}
+_CODEX = {
+    **_BEFORE,
+    "model": "gpt-5",
+    "turn_id": "t-1",
+    "tool_name": "Bash",
+    "tool_input": _COMMAND,
+}
+_CURSOR = {"conversation_id": "c-1", "generation_id": "g-1", "workspace_roots": ["/srv/shop"]}
+_ISSUE = '{"title": "It is broken"}'
+_PROMPT = "PermissionRequest"
 RECORDED: dict[str, tuple[dict[str, Any], ...]] = {
     "claude-code": (
-        {
-            **_CLAUDE,
-            "hook_event_name": "PreToolUse",
-            "tool_use_id": "toolu_01",
-            "tool_name": "Bash",
-            "tool_input": _DESCRIBED,
-        },
-        {
-            **_CLAUDE,
-            "hook_event_name": "PreToolUse",
-            "tool_use_id": "toolu_02",
-            "tool_name": "Write",
-            "tool_input": _WRITE,
-        },
-        {
-            **_CLAUDE,
-            "hook_event_name": "PermissionRequest",
-            "permission_suggestions": [],
-            "tool_name": "Bash",
-            "tool_input": _DESCRIBED,
-        },
+        dict(_CLAUDE, tool_use_id="toolu_01", tool_input=_DESCRIBED),
+        dict(_CLAUDE, tool_use_id="toolu_02", tool_name="Write", tool_input=_WRITE),
+        dict(_CLAUDE, hook_event_name=_PROMPT, tool_input=_DESCRIBED, permission_suggestions=[]),
     ),
-    "codex": (
-        {**_CODEX, "hook_event_name": "PreToolUse", "tool_use_id": "call_1"},
-        {**_CODEX, "hook_event_name": "PermissionRequest"},
-    ),
+    "codex": (dict(_CODEX, tool_use_id="call_1"), dict(_CODEX, hook_event_name=_PROMPT)),
     "gemini": (
-        {
-            **_PLACE,
-            "hook_event_name": "BeforeTool",
-            "timestamp": "2026-11-23T10:00:00Z",
-            "tool_name": "run_shell_command",
-            "tool_input": _DESCRIBED,
-        },
+        dict(_PLACE, hook_event_name="BeforeTool", tool_name="run_shell_command")
+        | {"timestamp": "2026-11-23T10:00:00Z", "tool_input": _DESCRIBED},
     ),
     "cursor": (
-        {
-            "conversation_id": "c-1",
-            "generation_id": "g-1",
-            "workspace_roots": ["/srv/shop"],
-            "hook_event_name": "beforeShellExecution",
-            "cwd": "/srv/shop",
-            "command": "git push origin main",
-        },
-        {
-            "conversation_id": "c-1",
-            "generation_id": "g-1",
-            "workspace_roots": ["/srv/shop"],
-            "hook_event_name": "beforeMCPExecution",
-            "tool_name": "create_issue",
-            "tool_input": '{"title": "It is broken"}',
-        },
+        dict(_CURSOR, hook_event_name="beforeShellExecution", cwd="/srv/shop", **_COMMAND),
+        dict(_CURSOR, hook_event_name="beforeMCPExecution", tool_name="create_issue")
+        | {"tool_input": _ISSUE},
     ),
     "copilot": (
-        {
-            "timestamp": 1795428000000,
-            "cwd": "/srv/shop",
-            "toolName": "bash",
-            "toolArgs": '{"command": "git push origin main"}',
-        },
+        {"timestamp": 1795428000000, "cwd": "/srv/shop", "toolName": "bash"}
+        | {"toolArgs": json.dumps(_COMMAND)},
     ),
 }
 """Calls as each agent writes them to its hook, one for each event."""

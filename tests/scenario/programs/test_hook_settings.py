@@ -46,6 +46,7 @@ BROKEN = {
 BROKEN_TOML = {
     "cut": "[hooks",
     "inline": "hooks = {PreToolUse = []}",
+    "text": 'hooks = "mine"',
     "array": '[hooks]\nPreToolUse = [{matcher = "x"}]',
     "old": '[[hooks.PreToolUse.hooks]]\ncommand = "countersign hook codex --deadline 5"',
 }
@@ -200,6 +201,15 @@ def test_read_only_settings_stay(desk: Desk, agent: str) -> None:
     assert desk.install(agent) == 2
     assert path.read_text("utf-8") == VALID[agent]
     assert "read-only" in desk.err
+
+
+def test_another_copy_of_countersign_in_codex_is_not_doubled(desk: Desk) -> None:
+    assert desk.install("codex", "--project") == 0
+    before = (desk.project / FILES["codex"]).read_text()
+    changed = before.replace("countersign-ask hook codex", "/opt/countersign hook codex")
+    (desk.project / FILES["codex"]).write_text(changed)
+    assert desk.install("codex", "--project") == 2
+    assert (desk.project / FILES["codex"]).read_text() == changed
 
 
 def test_a_link_to_settings_stays_a_link(desk: Desk) -> None:
