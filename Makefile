@@ -25,6 +25,7 @@ JOBS ?= 4
 SAMPLE ?= 0
 PROFILE ?= quick
 VENV := .venv
+OPENAI_AGENTS := tests/scenario/programs/adapters/openai-agents.txt
 # Each worker, and each bot that a test starts, reads what another one has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
@@ -53,7 +54,7 @@ test: $(VENV)/.dev
 		--dist worksteal --hypothesis-profile $(PROFILE)
 	$(if $(COVERAGE),@$(BIN)/python -m tests.support.covered .covered --at-least $(COVERED) $(PARTS))
 
-test-all: $(VENV)/.dev
+test-all: $(VENV)/.dev $(VENV)/openai-agents/.there
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --rest
 	$(BIN)/python -m tests.mutants --own --only agents/gates --sample 3
 
@@ -135,6 +136,9 @@ locks: $(VENV)/.dev
 	$(call lock,dev,models,dev)
 	$(call lock,docs,dev,dev docs)
 	$(call lock,mutants,docs,dev mutants)
+	$(BIN)/uv pip compile countersign_client/pyproject.toml --quiet --universal $(UPGRADE) --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --extra openai-agents \
+		--output-file $(OPENAI_AGENTS)
 
 # Furo's parser needs Python 3.11.5; the build needs setuptools, and fetches nothing unpinned.
 define lock
@@ -152,6 +156,12 @@ $(VENV)/.run: pyproject.toml requirements/run.txt
 $(VENV)/.dev: pyproject.toml countersign_client/pyproject.toml requirements/dev.txt
 	@$(call install,dev)
 	@touch $(VENV)/.run $@
+
+# Its package is called `agents`, as ours: it stands in a folder of its own, with all that it needs.
+$(VENV)/openai-agents/.there: $(VENV)/.dev $(OPENAI_AGENTS)
+	@rm -rf $(@D)
+	@$(BIN)/pip install --quiet --no-deps --require-hashes --target $(@D) -r $(OPENAI_AGENTS)
+	@touch $@
 
 # mutmut is not for everybody: it brings a user interface, and parsers.
 $(VENV)/.mutants: pyproject.toml countersign_client/pyproject.toml requirements/mutants.txt

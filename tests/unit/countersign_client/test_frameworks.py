@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[3]
         ("pydantic_ai", "pydantic-ai-slim", "3.0.0", "pydantic-ai-slim>=2.60,<3, found 3.0.0"),
         ("langgraph", "langgraph", "1.2.9", "langgraph>=1.2.22,<2, found 1.2.9"),
         ("langgraph", "langgraph", "2.0.0", "langgraph>=1.2.22,<2, found 2.0.0"),
+        ("openai_agents", "openai-agents", "1.0.0", "openai-agents>=0.20,<1, found 1.0.0"),
         ("langchain", "langchain", "2.0.0", "langchain>=1.4,<2, found 2.0.0"),
     ],
 )
@@ -40,6 +41,20 @@ def test_an_unknown_version_is_refused_at_import(
     last = done.stderr.splitlines()[-1]
     assert "UnsupportedVersion: This adapter needs" in last
     assert wanted in last
+
+
+def test_the_package_of_the_bot_is_not_taken_for_that_of_openai(tmp_path: Path) -> None:
+    info = tmp_path / "openai_agents-0.24.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: openai-agents\nVersion: 0.24.0\n", "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", "import countersign_client.adapters.openai_agents"],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "hides the package `agents` of openai-agents" in done.stderr
 
 
 def test_a_missing_framework_is_named_with_its_extra() -> None:
