@@ -12,9 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from countersign_client.asynchronous import AsyncCountersign
 from countersign_client.cli.parser import duration
 from countersign_client.cli.process import Process, UsageError, guarded
+from countersign_client.connection import LIMITS
 from countersign_client.mcp.calls import Options
 from countersign_client.mcp.files import Definitions, Spool
 from countersign_client.mcp.stdio import serve
@@ -111,6 +114,19 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
     parser.add_argument(
         "--name", default="claude-code", help="before tools of permission_prompt; %(default)s"
     )
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        type=_loopback,
+        help="serve HTTP at /mcp instead; each caller sends its own key as a bearer token",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="HOST[:PORT]",
+        action="append",
+        default=[],
+        help="another value of the header Host, such as that of a TLS proxy",
+    )
     given = parser.parse_args(argv)
 
     async def run() -> int:
@@ -118,9 +134,16 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
             server = import_module("countersign_client.mcp.server")
         except ImportError:
             raise UsageError("`mcp` needs the SDK: pip install 'countersign-client[mcp]'") from None
+        session = given.session or str(Path.cwd())
+        if given.http is not None:
+            host, port = given.http
+            async with httpx.AsyncClient(limits=LIMITS) as http:
+                tools = server.build_server(server.by_key_of_caller(http), session, given.name)
+                await server.serve_http(tools, host, port, given.allow_host)
+            return 0
         async with AsyncCountersign(patience=PATIENCE) as countersign:
-            session = given.session or str(Path.cwd())
-            await server.build_server(countersign, session, given.name).run_stdio_async()
+            tools = server.build_server(lambda _: countersign, session, given.name)
+            await tools.run_stdio_async()
         return 0
 
     return _carried_out(process, run)
@@ -129,6 +152,13 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
 def _carried_out(process: Process, run: Callable[[], Coroutine[Any, Any, int]]) -> int:
     logging.basicConfig(stream=process.stderr, format="countersign: %(message)s")
     return guarded(process, lambda: asyncio.run(run()))
+
+
+def _loopback(text: str) -> tuple[str, int]:
+    match = re.fullmatch(r"(127\.0\.0\.1|localhost):(\d{1,5})", text)
+    if match is None or int(match[2]) > 65_535:
+        raise argparse.ArgumentTypeError("127.0.0.1:PORT; for others, put a TLS proxy before it")
+    return match[1], int(match[2])
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
+import httpx
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -33,9 +35,14 @@ _RUN = (
     "report_result with this id, whatever came of it."
 )
 _PENDING = "People have not decided yet. Call get_request with this id; do not go on without them."
+PATIENCE = 30.0
+"""Seconds that a call waits for a server of Countersign that is away."""
 _MOST = 1_000
 """Starts that are remembered, so that a lost answer can be asked for again."""
 _Wait = Annotated[int, Field(ge=0, le=3600, description="Seconds to wait for people in this call.")]
+
+
+Connect = Callable[[Context[Any]], AsyncCountersign]
 
 
 class AskedPeople(BaseModel):
@@ -61,15 +68,15 @@ class AskedPeople(BaseModel):
 class AskingTools:
     """The tools. An approval is started as it is handed over, so that it is used once."""
 
-    def __init__(self, countersign: AsyncCountersign, session: str, name: str) -> None:
+    def __init__(self, connect: Connect, session: str, name: str) -> None:
         """Begin with nothing started.
 
         Args:
-            countersign: Asks people.
+            connect: Gives the client that asks people for whoever calls a tool.
             session: The same call in the same session is the same request.
             name: Before the names of tools of the permission prompt, for the policy.
         """
-        self._countersign = countersign
+        self._connect = connect
         self._session = session
         self._name = name
         self._runs: dict[str, AsyncRun] = {}
@@ -139,27 +146,35 @@ class AskingTools:
     ) -> AskedPeople:
         """Wait for the decision of a request that was pending."""
         with _told():
-            request = await self._countersign.get(id)
-            return await self._handed(await self._waited(context, request, wait_seconds))
+            people = self._connect(context)
+            request = await self._waited(context, people, await people.get(id), wait_seconds)
+            return await self._handed(people, request)
 
-    async def cancel_request(self, id: str) -> AskedPeople:  # noqa: A002 - the word of the API
+    async def cancel_request(
+        self,
+        *,
+        context: Context[Any],
+        id: str,  # noqa: A002 - the word of the API
+    ) -> AskedPeople:
         """Withdraw a pending request."""
         with _told():
-            return _shown(await self._countersign.cancel(id), "It is withdrawn.")
+            return _shown(await self._connect(context).cancel(id), "It is withdrawn.")
 
     async def report_result(
         self,
+        *,
+        context: Context[Any],
         id: str,  # noqa: A002 - the word of the API
         outcome: Literal["running", "ran", "failed", "not_run", "unknown"],
         summary: str | None = None,
     ) -> AskedPeople:
         """Report what came of an approved call. `unknown`: people are asked."""
         with _told():
-            run = self._runs.get(id)
+            people, run = self._connect(context), self._runs.get(id)
             token = run.token if run else None
-            request = await self._countersign.report(id, outcome, summary, token=token)
+            request = await people.report(id, outcome, summary, token=token)
             if outcome not in ("running", "unknown"):
-                request = await self._countersign.delivered(request)
+                request = await people.delivered(request)
                 self._runs.pop(id, None)
             return _shown(request, "It is on record.")
 
@@ -175,13 +190,15 @@ class AskingTools:
         tool = f"{self._name}.{re.sub(r'[^A-Za-z0-9_.:/-]', '-', tool_name)}"
         asked = {"title": f"Call {tool}"[:150], "kind": "edit", "tool": tool, "arguments": input}
         try:
+            people = self._connect(context)
             request = await self._created(
+                people,
                 asked,
                 key=self._key(tool_use_id or "", asked),
                 execution="none",
                 repeat="same" if tool_use_id else "after_use",
             )
-            request = await self._waited(context, request, None)
+            request = await self._waited(context, people, request, None)
             asking.edited(request, tool, None)
             allowed = {"behavior": "allow", "updatedInput": request.approved().arguments or {}}
             return json.dumps(allowed)
@@ -195,22 +212,31 @@ class AskingTools:
         self, context: Context[Any], seconds: int, key: str | None, **asked: Any
     ) -> AskedPeople:
         with _told():
+            people = self._connect(context)
             request = await self._created(
+                people,
                 asked,
                 key=key or self._key("", asked),
                 execution="once" if asked["kind"] in ("approval", "edit") else "none",
                 repeat="same" if key else "after_use",
             )
-            return await self._handed(await self._waited(context, request, seconds))
+            request = await self._waited(context, people, request, seconds)
+            return await self._handed(people, request)
 
-    async def _created(self, asked: dict[str, Any], **more: Any) -> Request:
-        return await self._countersign.create(**asked, **more, source={"framework": "mcp"})
+    async def _created(
+        self, people: AsyncCountersign, asked: dict[str, Any], **more: Any
+    ) -> Request:
+        return await people.create(**asked, **more, source={"framework": "mcp"})
 
     async def _waited(
-        self, context: Context[Any], request: Request, seconds: float | None
+        self,
+        context: Context[Any],
+        people: AsyncCountersign,
+        request: Request,
+        seconds: float | None,
     ) -> Request:
         """Wait for people. If the client gives up, the request stays."""
-        waiting = asyncio.ensure_future(self._countersign.wait(request, seconds))
+        waiting = asyncio.ensure_future(people.wait(request, seconds))
         count = 0
         try:
             while not waiting.done():
@@ -225,21 +251,21 @@ class AskingTools:
         except StillPending as pending:
             return pending.request
 
-    async def _handed(self, request: Request) -> AskedPeople:
+    async def _handed(self, people: AsyncCountersign, request: Request) -> AskedPeople:
         """Start an approved call, and hand it over."""
         if request.status == "pending":
             return _shown(request, _PENDING)
         if request.status == "answered":
             return _shown(request, "decision.answer is what people said.")
         try:
-            run = self._runs.get(request.id) or await self._started(request)
+            run = self._runs.get(request.id) or await self._started(people, request)
         except (NotApproved, NotStarted) as error:
             return _shown(request, text_for_model(error))
         return _shown(request, _RUN, run.execution_id)
 
-    async def _started(self, request: Request) -> AsyncRun:
+    async def _started(self, people: AsyncCountersign, request: Request) -> AsyncRun:
         decision = request.approved()
-        run = await self._countersign.start(
+        run = await people.start(
             request, tool=str(request.tool), arguments=decision.arguments or {}
         )
         self._runs[request.id] = run
@@ -254,15 +280,53 @@ class AskingTools:
         return f"mcp/{hashlib.sha256(named).hexdigest()}"
 
 
-def build_server(countersign: AsyncCountersign, session: str, name: str) -> MCPServer[Any]:
+def by_key_of_caller(http: httpx.AsyncClient) -> Connect:
+    """Ask people with the key that the caller sends; the API checks it in each call.
+
+    Args:
+        http: The connections, which all callers share.
+    """
+
+    def connect(context: Context[Any]) -> AsyncCountersign:
+        scheme, _, key = (context.headers or {}).get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not key:
+            text = "The key is missing. Send a key of Countersign: Authorization: Bearer csk_..."
+            raise CountersignError(text)
+        return AsyncCountersign(key=key, patience=PATIENCE, http=http)
+
+    return connect
+
+
+async def serve_http(
+    server: MCPServer[Any], host: str, port: int, allowed_hosts: Sequence[str]
+) -> None:
+    """Serve the tools by Streamable HTTP at /mcp, until a signal ends it.
+
+    Args:
+        server: The server.
+        host: An address of loopback.
+        port: The port.
+        allowed_hosts: Values of the header Host, besides the address itself. A request with an
+            Origin is refused: keys do not belong in browsers.
+    """
+    hosts = [f"{host}:{port}", f"localhost:{port}", *allowed_hosts]
+    await server.run_streamable_http_async(
+        host=host,
+        port=port,
+        stateless_http=True,
+        transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[]),
+    )
+
+
+def build_server(connect: Connect, session: str, name: str) -> MCPServer[Any]:
     """Make the server of the tools.
 
     Args:
-        countersign: Asks people.
+        connect: Gives the client that asks people for whoever calls a tool.
         session: The same call in the same session is the same request.
         name: Before the names of tools of the permission prompt, for the policy.
     """
-    tools = AskingTools(countersign, session, name)
+    tools = AskingTools(connect, session, name)
     server: MCPServer[Any] = MCPServer("countersign", instructions=_ABOUT)
     asks = ToolAnnotations(open_world_hint=True)
     listed: list[tuple[Callable[..., Any], ToolAnnotations, bool]] = [

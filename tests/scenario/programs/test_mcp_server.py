@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+import httpx
+import httpx2
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 from countersign_client import AsyncCountersign
 from countersign_client.mcp.server import build_server
@@ -35,7 +39,7 @@ class Agent:
 
     def __init__(self, bench: Bench, era: str = "auto", **options: Any) -> None:
         self.people = AsyncCountersign(bench.door.url, KEY, patience=0)
-        server = build_server(self.people, "s", "claude-code")
+        server = build_server(lambda _: self.people, "s", "claude-code")
         self.client = Client(server, mode=era, **options)
 
     async def __aenter__(self) -> Self:
@@ -220,6 +224,60 @@ async def test_the_command_serves_on_the_standard_streams(bench: Bench) -> None:
     async with Client(parameters) as client:
         told = await client.call_tool("request_approval", {**CALL, "wait_seconds": 0})
         assert (told.structured_content or {})["status"] == "pending"
+
+
+@pytest.fixture
+async def address(bench: Bench) -> AsyncIterator[str]:
+    """A server on HTTP, as a process without a key of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {k: v for k, v in bench.environment.items() if k != "COUNTERSIGN_KEY"}
+    command = [sys.executable, "-m", "countersign_client.cli", "mcp", "--http", f"127.0.0.1:{port}"]
+    process = await asyncio.create_subprocess_exec(*command, env=environment)
+    url = f"http://127.0.0.1:{port}/mcp"
+    for _ in range(1_000):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            break
+        except OSError:
+            await asyncio.sleep(0.02)
+    yield url
+    process.terminate()
+    await process.wait()
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_http_asks_with_the_key_of_the_caller(bench: Bench, era: str, address: str) -> None:
+    """Check 67, of the server on HTTP."""
+    for key, told in (
+        (KEY, "pending"),
+        (KEY.replace("csk_A", "csk_B"), "key-invalid"),
+        ("", "key"),
+    ):
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with httpx2.AsyncClient(headers=headers) as http:
+            transport = streamable_http_client(address, http_client=http)
+            async with Client(transport, mode=era) as client:
+                result = await client.call_tool("request_approval", {**CALL, "wait_seconds": 0})
+                assert told in texts(result)
+                assert result.is_error == (key != KEY)
+    assert len(bench.door.server.records) == 1
+
+
+async def test_http_answers_no_other_host_and_no_page(bench: Bench, address: str) -> None:
+    """Check 25 of the threat model."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {KEY}"}
+    async with httpx.AsyncClient() as http:
+        for headers, status in (
+            ({"Host": "evil.example"}, 421),
+            ({"Origin": "https://evil.example"}, 403),
+        ):
+            answer = await http.post(address, json=message, headers={**accept, **headers})
+            assert answer.status_code == status
+            assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 def test_the_client_alone_imports_no_sdk() -> None:
