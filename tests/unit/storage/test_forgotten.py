@@ -11,7 +11,7 @@ from storage.sqlite.tables import ddl
 
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""
-NOBODYS = {"health", "epochs", "delegations", "people", "switches"}
+NOBODYS = {"health", "epochs", "delegations", "people", "switches", "programs", "program_keys"}
 """What belongs to no thread."""
 
 
