@@ -1,6 +1,6 @@
 """A job of CI that asks people in Slack before it deploys: `python ci_deploy.py`.
 
-It needs `COUNTERSIGN_URL` and `COUNTERSIGN_KEY`, and `pip install countersign-client`.
+It needs `COUNTERSIGN_URL` and `COUNTERSIGN_KEY`, and `pip install ./countersign_client`.
 """
 
 from countersign_client import NotApproved, gate, text_for_model

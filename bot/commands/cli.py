@@ -66,7 +66,7 @@ def _ask_people(words: list[str]) -> int:
     try:
         commands = import_module("countersign_client.cli")
     except ImportError:
-        _complain(f"`countersign {words[0]}` needs the client: pip install countersign-client")
+        _complain(f"`countersign {words[0]}` needs the client: pip install ./countersign_client")
         return WRONG_SETTINGS
     return int(commands.main(words))
 

@@ -140,6 +140,6 @@ async def test_sections_of_channels_are_folded_but_for_the_first(page: Page) -> 
     rows = page.locator("#sidebar a")
     await expect(rows).to_have_count(4)
     await page.get_by_test_id("section-Patterns").click()
-    await expect(rows).to_have_count(14)
+    await expect(rows).to_have_count(16)
     await page.reload()
-    await expect(rows).to_have_count(14)
+    await expect(rows).to_have_count(16)

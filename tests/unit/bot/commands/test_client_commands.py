@@ -25,4 +25,4 @@ def test_without_the_client_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "countersign_client.cli", None)
     assert main([command]) == 2
-    assert "pip install countersign-client" in capsys.readouterr().err
+    assert "pip install ./countersign_client" in capsys.readouterr().err
