@@ -264,7 +264,7 @@ async def _joined(
         is_demo=is_demo,
     )
     members = GroupMembers(directory, process.clock)
-    of_programs = ProgramPolicy(in_force=lambda: policy.held, members=members)
+    of_programs = ProgramPolicy(in_force=lambda: policy.held, members=members, directory=directory)
     return build(
         slack=slack,
         storage=storage,

@@ -14,8 +14,10 @@ from agents.core.errors import ArgumentError, InvalidArgumentsError
 from agents.gates.rulings import Judgement
 from agents.policy.base import Ask
 from bot.api.schema_subset import misfits
+from bot.people.narrowing import narrowed
 from bot.policy.evaluation.context import Members, PolicyQuestion, ProgramFacts, ToolFacts
 from bot.policy.evaluation.merge import Permit, Refusal
+from bot.ports.people import Directory
 from bot.questions.form import ask_of
 from bot.records.approval import Approval
 from bot.records.origin import ProgramCall, RequestOrigin
@@ -42,6 +44,8 @@ class CallOfProgram:
         tags: Tags that the program gives.
         risk: The risk that the program gives.
         secret: Names of arguments that people never see.
+        people: The only people and user groups to ask, of those whom the policy names; empty for
+            all.
         requesters: Slack user ids, the owner first.
         channel: Id of the channel of the card.
         origin: The door and the program.
@@ -62,6 +66,7 @@ class CallOfProgram:
     tags: tuple[str, ...] = ()
     risk: Risk = "medium"
     secret: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
     is_trusted: bool = False
 
 
@@ -72,13 +77,19 @@ class ProgramPolicy:
     Args:
         in_force: Returns the policy in force, without waiting.
         members: Looks groups up, for conditions on requesters.
+        directory: Looks people up.
     """
 
     in_force: Callable[[], InForce]
     members: Members
+    directory: Directory
 
     async def rule(self, call: CallOfProgram) -> Ruled:
-        """Return what the policy requires for a call."""
+        """Return what the policy requires for a call.
+
+        Raises:
+            DirectoryError: The call names people, and a group could not be looked up.
+        """
         origin = call.origin
         claimed = {origin.requested_for} - {""} if origin.claimed else set()
         facts = ProgramFacts(
@@ -102,7 +113,11 @@ class ProgramPolicy:
         )
         judged = await self.in_force().rulebook.judge(question, self.members)
         ruling = judged.ruling
-        return _asking(call, ruling) if isinstance(ruling, Terms) else ruling
+        if not isinstance(ruling, Terms):
+            return ruling
+        if call.people:
+            ruling = await narrowed(ruling, call.people, self.directory, channel_id=call.channel)
+        return _asking(call, ruling)
 
     async def judge(self, approval: Approval, arguments: dict[str, Json]) -> Judgement:
         """Judge the pending call of a program with other arguments.
@@ -150,6 +165,7 @@ def call_of(approval: Approval, arguments: Mapping[str, Json]) -> CallOfProgram:
         tags=asker.tags,
         risk=asker.risk,
         secret=ask.secret,
+        people=asker.people,
         requesters=approval.requesters,
         channel=approval.channel_id,
         origin=approval.origin,

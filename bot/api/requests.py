@@ -26,6 +26,7 @@ from bot.audit.entries import decision_entries, note_decision, request_entry
 from bot.clock import milliseconds
 from bot.layout.forms.schema import foreign
 from bot.people.lookup import LookupOnce
+from bot.people.narrowing import answerers, people_named_by
 from bot.people.quorum import QuorumCheck
 from bot.people.requesters import requesters_of
 from bot.policy.evaluation.merge import Permit, Refusal
@@ -144,6 +145,7 @@ class ProgramRequests:
             generation=generation,
             fingerprint=print_,
             wants=asked.kind,
+            people=asked.people,
             tags=asked.tags,
             risk=asked.risk or "medium",
             is_trusted=caller.program.trusts_tags,
@@ -272,7 +274,10 @@ class ProgramRequests:
                 source=_source_of(asked),
             ),
         )
-        approval = await self._call(asked, new, asker) if asked.tool else self._asks(asked, new)
+        if asked.tool:
+            approval = await self._call(asked, new, asker)
+        else:
+            approval = await self._asks(asked, new)
         approval = approval.changed(execution=Execution(mode=ExecutionMode(asked.execution)))
         return _shortened(approval, asked.expires_in)
 
@@ -290,6 +295,7 @@ class ProgramRequests:
             tags=asked.tags,
             risk=asker.risk,
             secret=_secrets_in(asked),
+            people=asker.people,
             requesters=new.requesters,
             channel=new.place.channel_id,
             origin=new.origin,
@@ -299,6 +305,8 @@ class ProgramRequests:
         if not isinstance(ruled, CallInfo):
             return self._settled(call, new, ruled)
         approval = new_approval(brief_of(ruled), ruled, new, self.rules, now_ms=self.clock())
+        if not people_named_by(approval.terms).issuperset(asker.people):
+            raise ApiProblemError("people-not-allowed", "The policy does not name all of them.")
         # Standing grants belong to threads of agents.
         terms = approval.terms.model_copy(update={"grants": None})
         file_hash = self.quorum_check.policy.file_hash
@@ -339,7 +347,14 @@ class ProgramRequests:
         )
         return approval.changed(status=decision.status, decision=decision)
 
-    def _asks(self, asked: ApiCreateRequest, new: NewRequest) -> Approval:
+    async def _asks(self, asked: ApiCreateRequest, new: NewRequest) -> Approval:
+        if asked.people:
+            channel = new.place.channel_id
+            people = await answerers(asked.people, self.directory, channel_id=channel)
+            if not people:
+                detail = "Name members of the channel, or user groups with members there."
+                raise ApiProblemError("people-not-allowed", detail)
+            new = replace(new, answerers=people)
         brief = QuestionDraft(
             kind=Kind.QUESTION,
             title=asked.title,
@@ -448,8 +463,8 @@ def _check_scope(program: ProgramRecord, asked: ApiCreateRequest) -> None:
     tool = asked.tool or QUESTIONS
     if not any(fnmatchcase(tool, pattern) for pattern in program.tools):
         raise ApiProblemError("tool-out-of-scope", f"No tool pattern of the key fits {tool}.")
-    if asked.people:
-        raise ApiProblemError("people-not-allowed", "This server does not narrow who is asked.")
+    if asked.people and program.people != "narrow":
+        raise ApiProblemError("people-not-allowed", "Leave people out.")
     if program.requester == "owner" and asked.requested_for is not None:
         raise ApiProblemError("requester-not-allowed", "Leave requested_for out.")
     if program.requester == "required" and asked.requested_for is None:

@@ -20,6 +20,7 @@ from bot.people.approvers import added_by, approvers_of, backups_of, next_step_m
 from bot.policy.progress import ballot_of, is_allowed_by_rule
 from bot.questions.form import ask_of
 from bot.records.approval import Approval, CastVote, Decision, Kind, Status, UnrecordedAct
+from bot.records.origin import ProgramCall
 from bot.redaction.call import mask_data
 from bot.redaction.mask import mask
 from bot.redaction.masks import NO_NAMES, Names
@@ -121,7 +122,7 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
 
 def request_entry(approval: Approval) -> AuditEntry:
     """Build the entry of a request, or of a request that has no possible approver."""
-    act, key, reason = Act.REQUESTED, approval.approval_id, ""
+    act, key, reason, asker = Act.REQUESTED, approval.approval_id, "", approval.asker
     if approval.kind is Kind.DOUBT:
         act = Act.DOUBTED
     elif approval.decision is not None and approval.status is Status.UNDECIDABLE:
@@ -144,6 +145,7 @@ def request_entry(approval: Approval) -> AuditEntry:
         asked_again=approval.asked_again,
         edited_by=approval.edits.by,
         counted=approval.counted or "",
+        narrowed_to=asker.people if isinstance(asker, ProgramCall) and asker.people else "",
         requesters=approval.requesters or "",
         deciders=approvers_of(approval),
         backups=backups_of(approval) or "",

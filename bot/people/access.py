@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.errors import DirectoryError, NotApproverError
-from bot.ports.people import Actor, Directory, Person
+from bot.people.approvers import approvers_of
+from bot.ports.people import CHANNEL, Actor, Directory, Person
 from bot.records.approval import Approval
 from bot.words import languages, say
 
@@ -56,11 +57,14 @@ class Access:
 
     async def _check_entitled(self, approval: Approval, user_id: str) -> None:
         if not await self.is_entitled(approval, user_id):
-            raise NotApproverError(say("refuse.not_member_here"))
+            is_open = CHANNEL in approvers_of(approval)
+            key = "refuse.not_member_here" if is_open else "refuse.not_asked_here"
+            raise NotApproverError(say(key))
 
     async def is_entitled(self, approval: Approval, user_id: str) -> bool:
         """Whether a question is for a person: members of its channel, and who asked there.
 
+        If a program named people, only they may answer, while they are members.
         A requester who left a public channel can still read it. One who left a private channel
         counts no longer.
 
@@ -68,6 +72,9 @@ class Access:
             DirectoryError: A look-up failed.
         """
         channel_id, directory = approval.channel_id, self.directory
+        names = approvers_of(approval)
+        if CHANNEL not in names and user_id not in names:
+            return False
         try:
             if user_id in await directory.channel_members(channel_id):
                 return True

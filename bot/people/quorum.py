@@ -117,7 +117,9 @@ class QuorumCheck:
             DirectoryError: A channel could not be looked up.
         """
         known = frozen_members(approval) or {}
-        groups = approval.terms.groups.values()
+        # The definitions in force count, too: a narrowed group names fewer sources than they do.
+        names, present = approval.terms.groups, self.policy.groups() or {}
+        groups = [*names.values(), *(present[name] for name in names if name in present)]
         places = {channel for group in groups for channel in channels_of(group, approval)}
         for name in sorted(places - known.keys()):
             user_ids = await self.directory.channel_members(name)

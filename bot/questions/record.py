@@ -128,6 +128,8 @@ class NewRequest:
 
     Attributes:
         title: Verb and object, unmasked.
+        answerers: User ids of the only people who may answer a question; empty for all members of
+            the channel.
     """
 
     approval_id: str
@@ -139,6 +141,7 @@ class NewRequest:
     origin: RequestOrigin
     turn: int = 0
     position: int = 0
+    answerers: tuple[str, ...] = ()
 
 
 def new_approval(
@@ -163,6 +166,7 @@ def new_approval(
             channel_id=request.place.channel_id,
             requesters=request.requesters,
             rule=brief.rule,
+            answerers=request.answerers,
         ),
         info,
         rules,
@@ -216,12 +220,14 @@ class _Request:
         channel_id: Its channel.
         requesters: User ids, the latest first; never empty.
         rule: Name of the rule that asks.
+        answerers: As in `NewRequest`.
     """
 
     kind: Kind
     channel_id: str
     requesters: tuple[str, ...]
     rule: str
+    answerers: tuple[str, ...] = ()
 
 
 def _terms(request: _Request, info: object, rules: Rules) -> Terms:
@@ -240,7 +246,7 @@ def _terms(request: _Request, info: object, rules: Rules) -> Terms:
         max_age=rules.max_age,
     )
     if request.kind is Kind.QUESTION:  # every channel member may answer
-        answers = (request.requesters[0], CHANNEL)
+        answers = request.answerers or (request.requesters[0], CHANNEL)
         named = replace(named, approvers=answers, backups=(), exclude=())
     elif isinstance(info, CallInfo | LimitInfo) and info.terms:
         return Terms.from_text(info.terms)

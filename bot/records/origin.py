@@ -84,6 +84,8 @@ class ProgramCall(Part):
     """Risk of the call that the program gives."""
     is_trusted: bool = False
     """Whether the tags and the risk are true; otherwise they are claims."""
+    people: tuple[str, ...] = ()
+    """Ids of the people and user groups whom the program chose to ask; empty for all."""
     about: str = ""
     """Id of the approval whose outcome people are asked for; empty for a program's own request."""
     run_timeout_s: int = 900

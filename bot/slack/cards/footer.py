@@ -16,6 +16,7 @@ from bot.policy.eligibility import REQUESTERS
 from bot.policy.progress import VoteProgress, progress_of
 from bot.policy.tally import Tally
 from bot.records.approval import APPROVE, Approval, CastVote, Kind, Status
+from bot.records.origin import ProgramCall
 from bot.records.terms import Requirement, Stage
 from bot.redaction.mask import mask_text
 from bot.words import say
@@ -45,8 +46,17 @@ def small_print(
     who = "" if is_begun or approval.stuck else who_line(approval, approvers_text, who_can)
     requested = _approved(approval) or requested
     lines = [*votes, *(lead or [f"{requested} {who}".strip()]), stage_line(approval)]
+    lines += _narrowed(approval)
     lines += _backup_line(approval, lines)
     return [*lines, *_left_in_peace(approval, "\n".join(lines)), _deadline(approval)]
+
+
+def _narrowed(approval: Approval) -> list[str]:
+    """Name the only people whom the program let be asked; nothing without a choice of its."""
+    asker = approval.asker
+    if not isinstance(asker, ProgramCall) or not asker.people:
+        return []
+    return [say("line.narrowed", who=approvers_words(asker.people))]
 
 
 def _approved(approval: Approval) -> str:

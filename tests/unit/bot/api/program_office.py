@@ -28,8 +28,10 @@ ASKS: dict[str, Any] = {
 URL = "https://countersign.test"
 
 
-def an_office(storage: Stores, *rules: dict[str, Any], **more: Any) -> Office:
-    office = Office(storage, policy=forced(*(rules or (ASKS,)), groups=SRE), **more)
+def an_office(
+    storage: Stores, *rules: dict[str, Any], groups: dict[str, Any] = SRE, **more: Any
+) -> Office:
+    office = Office(storage, policy=forced(*(rules or (ASKS,)), groups=groups), **more)
     office.directory.add(OLGA)
     office.directory.add("UGONE", is_deleted=True)
     joined(office)
@@ -40,7 +42,7 @@ def joined(office: Office) -> Programs:
     """Open the door for programs of an office, under its policy."""
     assert office.policy is not None
     members = GroupMembers(office.directory, office.clock)
-    policy = ProgramPolicy(in_force=office.policy, members=members)
+    policy = ProgramPolicy(in_force=office.policy, members=members, directory=office.directory)
     programs = join_programs(office, policy=policy, url=URL)
     office.programs = programs
     return programs
