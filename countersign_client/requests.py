@@ -134,6 +134,10 @@ class Request(_Record):
         """Whether nothing but its execution can change; also for a status that is unknown here."""
         return self.status != "pending"
 
+    def not_approved(self) -> NotApproved:
+        """Make the error of a request that ended without an approval or an answer."""
+        return _END.get(self.status, NotApproved)(self)
+
     def approved(self) -> Decision:
         """Give the decision of an approved request.
 
@@ -147,7 +151,7 @@ class Request(_Record):
         """
         decision = self.decision
         if self.status != "approved" or decision is None or decision.outcome != "approved":
-            raise _END.get(self.status, NotApproved)(self)
+            raise self.not_approved()
         if self.execution.mode == "none" and not decision.usable:
             raise DecisionLapsed(NOT_USABLE, self)
         return decision
@@ -163,7 +167,7 @@ class Request(_Record):
         """
         decision = self.decision
         if self.status != "answered" or decision is None or decision.outcome != "answered":
-            raise _END.get(self.status, NotApproved)(self)
+            raise self.not_approved()
         return decision
 
     def check(self, tool: str, arguments: Mapping[str, Any]) -> None:

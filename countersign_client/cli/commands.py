@@ -14,6 +14,7 @@ from countersign_client.cli.ci import default_key
 from countersign_client.cli.process import (
     DONE,
     PENDING,
+    REFUSED,
     Process,
     Signalled,
     Signals,
@@ -21,7 +22,7 @@ from countersign_client.cli.process import (
     code_of,
     guarded,
 )
-from countersign_client.requests import Request, StillPending
+from countersign_client.requests import NOT_USABLE, DecisionLapsed, Request, StillPending
 from countersign_client.sync import Countersign
 
 PATIENCE = 60.0
@@ -145,7 +146,7 @@ def _waited(client: Countersign, request: Request | str, seconds: float | None) 
 
 
 def shown(process: Process, options: argparse.Namespace, request: Request) -> int:
-    """Print a request as --output says, and give its exit code.
+    """Print a request as --output says, say in words why it is not granted, give its exit code.
 
     Args:
         process: The process.
@@ -161,6 +162,10 @@ def shown(process: Process, options: argparse.Namespace, request: Request) -> in
         process.print(value if isinstance(value, str) else json.dumps(value))
     if code == PENDING:
         process.say(f"{request.id} is still pending")
+    elif code == REFUSED:
+        process.say(str(DecisionLapsed(NOT_USABLE, request)))
+    elif code != DONE:
+        process.say(str(request.not_approved()))
     return code
 
 

@@ -53,20 +53,20 @@ def shell(sync_world: VirtualWorld) -> Shell:
 
 
 @pytest.mark.parametrize(
-    ("end", "code"),
+    ("end", "code", "words"),
     [
-        ("approve", 0),
-        ("edit", 0),
-        ("reject", 10),
-        ("expire", 11),
-        ("cancel", 12),
-        ("nobody", 13),
-        ("pending", 20),
-        ("lapse", 30),
-        ("freeze", 30),
+        ("approve", 0, ""),
+        ("edit", 0, ""),
+        ("reject", 10, "was rejected: Not today."),
+        ("expire", 11, "nobody answered in time"),
+        ("cancel", 12, "was cancelled"),
+        ("nobody", 13, "people could not be asked"),
+        ("pending", 20, "is still pending"),
+        ("lapse", 30, "may not be used any more"),
+        ("freeze", 30, "may not be used any more"),
     ],
 )
-def test_an_exit_code_for_each_end(shell: Shell, end: str, code: int) -> None:
+def test_an_exit_code_and_words_for_each_end(shell: Shell, end: str, code: int, words: str) -> None:
     world = shell.world
     server = world.server
 
@@ -77,7 +77,7 @@ def test_an_exit_code_for_each_end(shell: Shell, end: str, code: int) -> None:
     deeds: dict[str, Callable[[], object]] = {
         "approve": lambda: server.approve(world.request),
         "edit": lambda: server.approve(world.request, {"env": "staging"}),
-        "reject": lambda: server.reject(world.request),
+        "reject": lambda: server.reject(world.request, "Not today."),
         "cancel": lambda: server._cancel(world.request),
         "freeze": freeze,
     }
@@ -95,6 +95,7 @@ def test_an_exit_code_for_each_end(shell: Shell, end: str, code: int) -> None:
     assert shell("ask", *CALL, *more) == code
     assert shell.printed["id"] == world.request.shown["id"]
     assert world.request.shown["id"] in shell.err
+    assert words in shell.err
 
 
 def test_a_request_without_the_name_of_a_command_is_asked(shell: Shell) -> None:
