@@ -455,13 +455,8 @@ def make_action(action: Action) -> ActionEvent:
 
 def header(key: str) -> dict[str, Any]:
     """Return the fields that all events of the current agent share."""
-    path = run_path(current_scope("header()").address)
+    path = current_scope("header()").address.agents
     return {"agent_name": path[-1] if path else "", "run_path": path, "key": key}
-
-
-def run_path(address: Address) -> tuple[str, ...]:
-    """Return the names of the agents on the way to an address."""
-    return tuple(segment.id for segment in address.segments if segment.type == "agent")
 
 
 def _enter(outer: Scope, name: str) -> tuple[Scope, bool]:

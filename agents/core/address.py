@@ -62,6 +62,11 @@ class Address:
         """Return the address one step up, or None for the empty address."""
         return Address(self.segments[:-1]) if self.segments else None
 
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Return the names of the agents on the way, outermost first."""
+        return tuple(segment.id for segment in self.segments if segment.type == "agent")
+
     def child(self, segment: Segment) -> Address:
         """Return the address one step down."""
         return Address((*self.segments, segment))

@@ -57,6 +57,7 @@ from agents.core.scope import (
     current_scope,
     entered,
 )
+from agents.core.starts import start_call
 from agents.core.tools import EXTERNAL, Tool, ToolSpec, ToolWrapper, layers_of
 from agents.gates.rulings import (
     DEFAULT_RULE,
@@ -77,7 +78,6 @@ from agents.gates.rulings import (
 from agents.gates.votes import ask_in, declined, edited_in, read_vote
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import House, current_house
-from agents.tools.starting import start_call
 from agents.tools.texts import (
     cancelled_text,
     denied_text,

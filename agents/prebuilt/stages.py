@@ -31,10 +31,9 @@ from agents.core.errors import AgentConfigError, ResumeDataError, ToolError
 from agents.core.interrupt import check_answer, keep_waiting, stateful_interrupt
 from agents.core.messages import planned_calls
 from agents.core.scope import current_address, current_scope
-from agents.core.starts import lapse_of
+from agents.core.starts import lapse_of, start_call
 from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.tools.starting import start_call
 
 Stage = Literal["agent", "tools"]
 When = Literal["before", "after"]

@@ -12,11 +12,11 @@ from agents.core.component.context import (
     stream_text,
 )
 from agents.core.observers import ToolOutcome
+from agents.core.starts import granted_arguments, start_call
 from agents.core.tools import CallText, Tool, ToolSpec, with_tags
 from agents.tools.actions import ActionTool, break_loop_tool, exit_tool, transfer_tool
 from agents.tools.function import FunctionTool
 from agents.tools.schema import Multiline, Parameters, parameters
-from agents.tools.starting import granted_arguments, start_call
 
 __all__ = [
     "ActionTool",

@@ -48,11 +48,11 @@ from agents.core.messages import PlannedCall
 from agents.core.observers import FAILURE, ToolOutcome
 from agents.core.pending import InterruptNode
 from agents.core.scope import Scope, Watch, current_scope, entered
+from agents.core.starts import start_call
 from agents.core.tools import Tool, layers_of
 from agents.policy.house import HOUSE_SLOT, house_of
 from agents.tools.doubt import ask_doubt, settle_doubt
 from agents.tools.function import result_text
-from agents.tools.starting import start_call
 from agents.tools.texts import unanswered_text
 
 logger = logging.getLogger(__name__)

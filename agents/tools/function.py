@@ -27,10 +27,10 @@ from agents.core.component.legacy import old_interrupts
 from agents.core.errors import AgentError, OutsideRunError, ToolError
 from agents.core.interrupt import refuse_orphans
 from agents.core.observers import ToolOutcome
+from agents.core.starts import is_frozen
 from agents.core.tools import CallText, ToolSpec
 from agents.tools.schema import Parameters
 from agents.tools.several import NO_WORDING, BatchWording, SeveralText
-from agents.tools.starting import is_frozen
 
 _Pieces: TypeAlias = AsyncGenerator[object, None]
 

@@ -17,7 +17,6 @@ from agents.agent import (
     check_agent,
     emit_inner,
     run_agent,
-    run_path,
 )
 from agents.chat.handoff import Notes, conversation, final_text, retold
 from agents.core.codec import Json, register
@@ -37,10 +36,10 @@ from agents.core.interrupt import InterruptSignal, composite_interrupt, refuse_o
 from agents.core.messages import user_message
 from agents.core.pending import Unanswerable
 from agents.core.scope import current_address
+from agents.core.starts import is_frozen
 from agents.core.tools import CallText, ToolSpec
 from agents.runs.topology import Component, Key, agent_component
 from agents.tools.schema import parameters
-from agents.tools.starting import is_frozen
 
 _PASSED_ON = (
     AgentConfigError,
@@ -162,7 +161,7 @@ class AgentTool:
         request = user_message(self._request(arguments))
         if not self._full_history:
             return AgentInput(messages=(request,))
-        caller = run_path(current_address())[-1]
+        caller = current_address().agents[-1]
         return AgentInput(messages=(*retold(caller, conversation()), request))
 
     def _request(self, arguments: Mapping[str, Json]) -> str:

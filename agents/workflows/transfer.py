@@ -18,7 +18,6 @@ from agents.agent import (
     header,
     make_action,
     run_agent,
-    run_path,
 )
 from agents.chat.agent import ChatModelAgent
 from agents.chat.handoff import Notes, input_after
@@ -213,7 +212,7 @@ class TransferAgent:
                 f"agent {self.name!r} transfers to {name!r}, whom it does not know; it knows "
                 f"{', '.join(self._targets) or 'nobody'}: its tool must offer these"
             )
-        depth = len(run_path(current_address()))
+        depth = len(current_address().agents)
         if depth >= MAX_DEPTH:
             raise TransferLimitError(self.name, MAX_DEPTH)
         return name

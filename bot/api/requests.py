@@ -28,7 +28,6 @@ from bot.layout.forms.schema import foreign
 from bot.people.lookup import LookupOnce
 from bot.people.narrowing import answerers, people_named_by
 from bot.people.quorum import QuorumCheck
-from bot.people.requesters import requesters_of
 from bot.policy.evaluation.merge import Permit, Refusal
 from bot.ports.people import Directory
 from bot.ports.process import Clock
@@ -166,7 +165,7 @@ class ProgramRequests:
         entries = [request_entry(born)]
         if born.decision is not None and born.status is not Status.UNDECIDABLE:
             entries += decision_entries(born, born.decision)
-        await self.storage.audit.append_all(entries)
+        await self.storage.audit.append(*entries)
         if is_pending:
             self.spawn(self.attendance().request([born]))
         self.changed(born)
@@ -403,7 +402,7 @@ class ProgramRequests:
                 raise ApiProblemError("person-unknown", detail)
             people.append(asked.requested_for)
         for approval in earlier:
-            people += [*requesters_of(approval), *_speakers(approval)]
+            people += [*approval.all_requesters, *_speakers(approval)]
         return tuple(dict.fromkeys(people))
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from bot.approvals.changes import annotated, with_act
 from bot.approvals.comments import AGENT, with_answer, with_exchange
 from bot.audit.acts import Act
-from bot.people.requesters import is_requester
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Comment, Status
 from bot.records.approval_queries import ApprovalCollection, get_all
@@ -91,4 +90,4 @@ def _is_for(approval: Approval, asked: Comment, by: str) -> bool:
     """Whether the person may answer a question; people never answer for the agent."""
     if asked.to:
         return asked.to == by != AGENT
-    return is_requester(approval, by)
+    return by in approval.all_requesters

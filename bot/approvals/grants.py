@@ -23,7 +23,6 @@ from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note_decision, note_refusal
 from bot.clock import milliseconds
 from bot.errors import DeliveryError, DirectoryError, UnknownApprovalError, UserFacingError
-from bot.people.requesters import is_requester, requesters_of
 from bot.policy.grants import fixed_part, limits_of
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -183,7 +182,7 @@ class Grants:
 
     async def _check(self, approval: Approval, grant: Grant, actor: Actor) -> None:
         """Raise unless the person may revoke the grant; grantor and requesters always may."""
-        if actor.user_id == grant.granter_id or is_requester(approval, actor.user_id):
+        if actor.user_id == grant.granter_id or actor.user_id in approval.all_requesters:
             return
         waiting = approval.changed(
             status=Status.PENDING, decision=None, expires_ms=self.clock() + 1
@@ -262,7 +261,7 @@ def is_alike(other: Approval, approval: Approval) -> bool:
     if other.approval_id == approval.approval_id:
         return False
     is_same_call = canonical_json(other.arguments) == canonical_json(approval.arguments)
-    asked, by = requesters_of(other), requesters_of(approval)
+    asked, by = other.all_requesters, approval.all_requesters
     is_place = agents_at(other.address) == agents_at(approval.address)
     same = other.terms.digest == approval.terms.digest
     return same and is_place and is_same_call and set(asked) <= set(by)
@@ -332,7 +331,7 @@ def a_grant(approval: Approval, allowance: GrantRequest) -> Grant:
         arguments=fixed_part(arguments, vary),
         vary=tuple(vary),
         ruling=terms.digest,
-        requesters=tuple(sorted(requesters_of(approval))),
+        requesters=tuple(sorted(approval.all_requesters)),
         granter_id=decision.by,
         approval_id=approval.approval_id,
         created_ms=decision.at_ms,
@@ -385,15 +384,6 @@ def _ended_entry(grant: Grant, approval: Approval) -> AuditEntry:
     )
 
 
-def agent_at(address: str) -> str:
-    """Return the agent that calls from an address: the innermost one."""
-    return next(reversed(_agents(address)), "")
-
-
 def agents_at(address: str) -> str:
     """Return all agents of an address, outermost first. Siblings have unique names."""
-    return "/".join(name.replace("/", "//") for name in _agents(address))
-
-
-def _agents(address: str) -> list[str]:
-    return [segment.id for segment in Address.parse(address).segments if segment.type == "agent"]
+    return "/".join(name.replace("/", "//") for name in Address.parse(address).agents)

@@ -11,7 +11,6 @@ from bot.approvals.outcome import ended_ms
 from bot.clock import steady_clock
 from bot.errors import DirectoryError
 from bot.people.access import Access
-from bot.people.requesters import is_requester
 from bot.people.viewer import Viewer, Viewers
 from bot.policy.demands import is_risky
 from bot.ports.people import Actor, Directory, Person
@@ -297,7 +296,7 @@ class HomeDataReader:
         own = [
             approval
             for approval in approvals
-            if approval not in seen and is_requester(approval, actor.user_id)
+            if approval not in seen and actor.user_id in approval.all_requesters
         ]
         return seen, [approval for approval in own if approval.status is Status.PENDING]
 
@@ -315,7 +314,7 @@ class HomeDataReader:
             mine |= {
                 approval.approval_id: approval
                 for approval in page
-                if is_requester(approval, user_id)
+                if user_id in approval.all_requesters
             }
             theirs += await viewer.decidable(page)
             looked += PAGE

@@ -18,7 +18,6 @@ from bot.errors import (
     UnknownApprovalError,
     UserFacingError,
 )
-from bot.people.requesters import is_requester
 from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.records.approval import Approval, Decision, Kind, Said, Status
@@ -57,7 +56,7 @@ class Withdrawals:
         is_call = approval.kind is Kind.APPROVAL or (
             approval.kind is Kind.QUESTION and bool(approval.tool)
         )
-        return is_call and is_requester(approval, actor.user_id)
+        return is_call and actor.user_id in approval.all_requesters
 
     async def get_withdrawable(self, approval_id: str, actor: Actor) -> Approval:
         """Read an approval that the person may withdraw.
@@ -88,7 +87,7 @@ class Withdrawals:
     def _check(self, approval: Approval, actor: Actor) -> None:
         if approval.kind is Kind.DOUBT:
             raise InvalidInputError("this button")
-        if not is_requester(approval, actor.user_id):
+        if actor.user_id not in approval.all_requesters:
             raise RefusalError("not_requester", say("refuse.not_requester_here"))
         is_open = approval.status is Status.PENDING and self.clock() < approval.expires_ms
         if not is_open and not can_take_back(approval):

@@ -12,9 +12,9 @@ from pathlib import Path
 from bot.clock import system_clock
 from bot.commands.call import Call
 from bot.errors import BotError
-from bot.freezes.file import FreezeFile
 from bot.freezes.scopes import Names, names_of, scope_of
 from bot.freezes.service import Freezes
+from bot.freezes.starts import FreezeFile
 from bot.policy.current import reader_of
 from bot.policy.parser.source import read_source
 from bot.policy.parser.structure import read_structure

@@ -10,23 +10,60 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from agents.core.address import Address
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of, note
-from bot.freezes.file import FILE, FreezeFile
-from bot.freezes.rules import CallScope, covering
+from bot.freezes.rules import ALL, CallScope, covering
 from bot.freezes.service import Freezes
+from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.switch import Freeze, SwitchRecord
+from bot.words import say
 from storage.audit import AuditEntry
 from storage.errors import RecordNotFoundError, StorageError
 
+FILE = "file"
+"""Id of the freeze by the file, and its actor in the audit."""
 PAUSE_S = 0.005
 """Shortest time between two writes of a process, in seconds.
 
 A freeze or a start of another process needs a moment in which nobody writes. Starts of this process
 that come within the pause share the next write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreezeFile:
+    """The freeze file: stops one process while it exists, even if the database is in doubt.
+
+    Attributes:
+        path: The file; None without one.
+        clock: The time now.
+    """
+
+    path: Path | None
+    clock: Clock
+
+    def freeze(self) -> Freeze | None:
+        """Return the freeze of all calls and turns while the file exists, or None.
+
+        A place that cannot be examined counts as a file that exists. A link counts, wherever it
+        leads.
+        """
+        if self.path is None:
+            return None
+        try:
+            self.path.lstat()
+            why = say("line.freeze_file")
+        except FileNotFoundError:
+            # The file may be on a disk that is not mounted: then its directory is missing, too.
+            if self.path.parent.is_dir():
+                return None
+            why = say("line.freeze_file_unreadable")
+        except (OSError, ValueError):
+            why = say("line.freeze_file_unreadable")
+        return Freeze(id=FILE, scope=ALL, by=FILE, why=why, since_ms=self.clock(), turns=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +252,8 @@ def scope_of_approval(approval: Approval, tags: Collection[str]) -> CallScope:
         approval: The approval.
         tags: Tags of its tool.
     """
-    agents = Address.parse(approval.address).segments
     return CallScope(
-        agents=frozenset(segment.id for segment in agents if segment.type == "agent"),
+        agents=frozenset(Address.parse(approval.address).agents),
         tool=approval.tool,
         tags=frozenset(tags),
         channel=approval.channel_id,

@@ -15,7 +15,6 @@ from bot.layout.blocks import (
 )
 from bot.layout.text import more, own_words, show
 from bot.people.approvers import backups_of, next_step_ms
-from bot.people.requesters import requesters_of
 from bot.policy.progress import progress_of
 from bot.ports.people import CHANNEL
 from bot.records.approval import Approval, Status
@@ -140,7 +139,7 @@ def asked_by(approval: Approval) -> str:
         key = "line.by_program_for" if origin.requested_for else "line.by_program"
         owner, who = mention(origin.owner), mention(origin.requested_for)
         return say(key, program=escape(origin.program_name), owner=owner, who=who)
-    people = [mention(user_id) for user_id in requesters_of(approval)]
+    people = [mention(user_id) for user_id in approval.all_requesters]
     if len(people) > MOST_PEOPLE:
         people[MOST_PEOPLE:] = [say("line.more_people", n=len(people) - MOST_PEOPLE)]
     if len(people) == 1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.errors import decider_words
-from bot.people.requesters import requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS, PeopleSnapshot
 from bot.policy.escalation import EscalationState, next_begin
 from bot.policy.missing_approvers import possible_voters
@@ -190,7 +189,7 @@ def _groups(ballot: Ballot, steps: int) -> tuple[str, ...]:
 
 
 def _left_out(approval: Approval, exclude: tuple[str, ...]) -> frozenset[str]:
-    requesters = frozenset(requesters_of(approval)) if REQUESTERS in exclude else frozenset()
+    requesters = frozenset(approval.all_requesters) if REQUESTERS in exclude else frozenset()
     return requesters | (frozenset(approval.edits.editors) if EDITORS in exclude else frozenset())
 
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from bot.errors import DirectoryError
-from bot.people.requesters import requesters_of
 from bot.policy.eligibility import Delegation, PeopleSnapshot, Problem
 from bot.policy.rotation import on_duty
 from bot.ports.people import MOST_MEMBERS, Actor, Directory, Person
@@ -125,7 +124,7 @@ class PeopleLookup:
                 for name, person in looked_up.people.items()
             },
             members=view.members_by_name(definitions, looked_up),
-            requesters=frozenset(requesters_of(approval)),
+            requesters=frozenset(approval.all_requesters),
             editors=frozenset(approval.edits.editors),
             counted=frozenset(approval.counted),
             persons=looked_up.people,

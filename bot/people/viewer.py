@@ -13,7 +13,6 @@ from bot.errors import DirectoryError, NotApproverError
 from bot.people.access import NO_CHANNEL, Access
 from bot.people.break_glass import glass_of
 from bot.people.lookup import PeopleLookup, delegations_of, problem_of
-from bot.people.requesters import requesters_of
 from bot.policy.eligibility import Delegation, Eligibility, Exclusion, PeopleSnapshot, either, every
 from bot.policy.progress import ballot_of, groups_of
 from bot.policy.refusals import VoteAttempt, judge_vote
@@ -223,7 +222,7 @@ class Viewer:
             )
         return replace(
             snapshot,
-            requesters=frozenset(requesters_of(approval)),
+            requesters=frozenset(approval.all_requesters),
             editors=frozenset(approval.edits.editors),
             counted=frozenset(approval.counted),
         )

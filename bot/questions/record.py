@@ -16,7 +16,6 @@ from agents.core.asking.limits import LimitInfo
 from agents.core.codec import Json
 from agents.graph import Question
 from agents.prebuilt.stages import StageInfo
-from bot.people.requesters import requesters_of
 from bot.policy.eligibility import EDITORS, REQUESTERS
 from bot.policy.escalation import deadline
 from bot.policy.named_terms import NamedPeople, named_terms, under_terms
@@ -319,7 +318,7 @@ def rebound(approval: Approval, info: CallInfo, rules: Rules, *, now_ms: int) ->
     request = _Request(
         kind=approval.kind,
         channel_id=approval.channel_id,
-        requesters=requesters_of(approval),
+        requesters=approval.all_requesters,
         rule=brief.rule,
     )
     changed = under_terms(changed, _terms(request, info, rules), now_ms=now_ms)
@@ -352,7 +351,7 @@ def kept_at_start(approval: Approval | None, *, start_number: int = 0) -> dict[s
     if approval is not None:
         kept = kept.changed(
             members=approval.members,
-            requesters=requesters_of(approval),
+            requesters=approval.all_requesters,
             # People who may fill in missing arguments are not approvers.
             terms="" if approval.kind is Kind.QUESTION else approval.terms.text,
             approved=_approved(approval),
@@ -390,7 +389,7 @@ def deciders_from(approval: Approval, frozen: Mapping[str, Json], *, now_ms: int
     except ValueError:
         return approval
     # People who asked since then may not decide, either.
-    requesters = tuple(dict.fromkeys((*noted.requesters, *requesters_of(approval))))
+    requesters = tuple(dict.fromkeys((*noted.requesters, *approval.all_requesters)))
     asked = approval.changed(prior_approval=noted.approved, requesters=requesters)
     if not noted.terms:
         return asked

@@ -782,6 +782,14 @@ class Approval(WorkDocument):
         return self.place.thread_ts or self.thread_card.ts
 
     @property
+    def all_requesters(self) -> tuple[str, ...]:
+        """Slack user ids of all people whose words may have caused the request; first the first.
+
+        The agent has read their messages. A rule may forbid that any of them approves.
+        """
+        return tuple(dict.fromkeys((self.requester_id, *self.requesters)))
+
+    @property
     def interrupt_id(self) -> str:
         """Id of the agent's interrupt; empty for a program's request."""
         return self.asker.interrupt_id if isinstance(self.asker, AgentRun) else ""

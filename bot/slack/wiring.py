@@ -22,13 +22,12 @@ from bot.approvals.grants import Grants
 from bot.approvals.overview import HomeDataReader
 from bot.approvals.service import Approvals
 from bot.freezes.alerts import FreezeAlerts
-from bot.freezes.file import FreezeFile
 from bot.freezes.requests import FreezeRequests
 from bot.freezes.rights import ADMINS_ONLY, FreezeAccess, FreezeRights
 from bot.freezes.running import running_in
 from bot.freezes.scopes import names_of
 from bot.freezes.service import Freezes
-from bot.freezes.starts import StartSwitch, scope_of_approval
+from bot.freezes.starts import FreezeFile, StartSwitch, scope_of_approval
 from bot.layout.sentences import spoken_title
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch

@@ -11,7 +11,6 @@ from bot.approvals.changes import with_stop
 from bot.approvals.execution import execution_of
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
-from bot.people.requesters import is_requester
 from bot.ports.people import Actor, Directory
 from bot.records.approval import REJECT, Approval, ExecutionState, Kind, Status
 from bot.records.approval_queries import of_turn, open_of
@@ -47,7 +46,7 @@ class Stops:
             DirectoryError: A look-up failed.
         """
         asked = {thread.requester_id, *thread.requesters}
-        if user_id in asked or any(is_requester(pending, user_id) for pending in waiting):
+        if user_id in asked or any(user_id in pending.all_requesters for pending in waiting):
             return True
         actor = Actor(user_id=user_id, team_id="")
         for approval in waiting:

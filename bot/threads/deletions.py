@@ -9,7 +9,6 @@ from functools import partial
 from bot.approvals.changes import with_ask_deleted
 from bot.approvals.service import Approvals
 from bot.errors import UserFacingError
-from bot.people.requesters import is_requester
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -82,7 +81,7 @@ class Deletions:
             if approval.status is Status.PENDING
             and approval.kind is not Kind.DOUBT
             and approval.checkpoint_id == turn_id_of(message.thread_id, message.turn)
-            and is_requester(approval, message.user_id)
+            and message.user_id in approval.all_requesters
         ]
 
     async def _withdraw(self, approval: Approval, message: Message) -> None:

@@ -22,7 +22,6 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.access import Access
-from bot.people.requesters import is_requester
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -583,7 +582,7 @@ class ThreadInbox:
 
 def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], list[Approval]]:
     """Return a requester's pending approvals, and those that the requester can withdraw."""
-    own = [approval for approval in waiting if is_requester(approval, user_id)]
+    own = [approval for approval in waiting if user_id in approval.all_requesters]
     return own, [approval for approval in own if approval.kind is not Kind.DOUBT]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents.core.errors import CheckpointConflictError
-from bot.people.requesters import requesters_of
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import newest_of
 from bot.stores import Stores
@@ -45,14 +44,6 @@ class Requesters:
         is_same = grown == work.thread.requesters
         return None if is_same else grown
 
-    async def note_decided(self, work: ThreadPass, decided: Iterable[Approval]) -> None:
-        """Store people whose answers, edits and reasons the agent is about to read.
-
-        Raises:
-            CheckpointConflictError: The lease was lost; the agent must not read.
-        """
-        await self.note(work, _speakers(decided))
-
     async def of(self, work: ThreadPass) -> tuple[str, ...]:
         """Return everyone whose words can have caused the turn's requests; never empty.
 
@@ -71,7 +62,7 @@ class Requesters:
         place = (thread.checkpoint_id, address)
         for asked in await newest_of(self.storage.approvals, thread.thread_id, limit=_LAST):
             if (asked.checkpoint_id, asked.address) == place and asked.kind is Kind.APPROVAL:
-                return requesters_of(asked)
+                return asked.all_requesters
         return await self.of(work)
 
     async def _known(self, work: ThreadPass) -> list[str]:
@@ -87,13 +78,13 @@ class Requesters:
             people.update(dict.fromkeys(message.user_id for message in messages))
         decided = await newest_of(self.storage.approvals, thread.thread_id, limit=_LAST)
         people.update(
-            dict.fromkeys(_speakers(approval for approval in decided if not approval.open))
+            dict.fromkeys(speakers_of(approval for approval in decided if not approval.open))
         )
         return [*people]
 
 
-def _speakers(decided: Iterable[Approval]) -> list[str]:
-    """Return people whose words or values the agent reads, including editors."""
+def speakers_of(decided: Iterable[Approval]) -> list[str]:
+    """Return the people whose words or values the agent reads in decisions, with editors."""
     speakers: list[str] = []
     for approval in decided:
         if approval.status in {Status.APPROVED, Status.ANSWERED}:

@@ -37,7 +37,7 @@ class ThreadPass:
         is_new_turn: Whether the open turn began in this pass, so no run is stored.
         has_more: Whether there may be more unread messages.
         messages: First messages of the open turn; None if not read.
-        running: See `LeftOver`; as this pass leaves it.
+        running: See `LeftOver`; of the previous pass, then as this pass leaves it.
         has_ended_turn: Whether the turn has ended and the release must store that.
         said: The agent's newest text of this pass, shown above the next card.
         decided: Number of decisions that the run received; None if unknown.
@@ -58,7 +58,3 @@ class ThreadPass:
     stop: Message | None = None
     opened: Sequence[Approval] | None = None
     parked_by: str = ""
-
-    def __post_init__(self) -> None:
-        if self.left is not None:
-            self.running = self.left.running

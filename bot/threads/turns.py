@@ -37,7 +37,7 @@ from bot.stores import Stores
 from bot.threads.closing import ApprovalClosing, RunTermination, set_turn
 from bot.threads.halts import TurnHalts
 from bot.threads.outbox import Outbox
-from bot.threads.requesters import Requesters
+from bot.threads.requesters import Requesters, speakers_of
 from bot.threads.requests import Asking, PendingApprovals
 from bot.threads.runs.calls import Calls, parked_by
 from bot.threads.runs.following import (
@@ -334,13 +334,13 @@ class Turns:
 
     async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
         """Record that the run receives these decisions."""
-        await self._requesters.note_decided(work, decided)
+        await self._requesters.note(work, speakers_of(decided))
         if decided:
             noted = [
                 approval.approval_id for approval in decided if self.attendance.has_told(approval)
             ]
             entries = resume_entries(decided, self.clock(), noted=noted)
-            await self.storage.audit.append_all(entries)
+            await self.storage.audit.append(*entries)
         for approval in decided:
             await self.attendance.alert(approval)  # the process that decided may have crashed
             if approval.kind is Kind.DOUBT and approval.status is Status.ANSWERED:

@@ -197,7 +197,9 @@ class Threads:
         thread = hold.record
         if thread.crashes >= MAX_CRASHES + MAX_CRASHES_AT_END:
             return await self._leave_alone(thread)
-        work = ThreadPass(thread=thread, left=self._left_by_the_last(thread))
+        left = self._left_by_the_last(thread)
+        running = left.running if left is not None else None
+        work = ThreadPass(thread=thread, left=left, running=running)
         try:
             with about(thread_id=thread.thread_id):
                 try:
@@ -390,20 +392,14 @@ class Threads:
                 await self.turns.end(work)
 
     async def _may_go_on(self, work: ThreadPass, admitted: Sequence[str]) -> bool:
-        """Whether a turn is open that no freeze holds; see `_has_turn`."""
-        return await self._has_turn(work, admitted) and not await self.turns.halts.hold(work)
-
-    async def _has_turn(self, work: ThreadPass, admitted: Sequence[str]) -> bool:
-        """Whether a turn is open; begins the next one if there are messages."""
-        if work.thread.turn_open:
-            return True
-        await self.turns.close_answered(work.thread)
-        if admitted:
-            self.turns.begin(work)
-            return True
-        return await self.turns.open_left(
-            work
-        )  # a suspended process may have taken messages for it
+        """Whether a turn is open that no freeze holds; begins one if there are messages."""
+        if not work.thread.turn_open:
+            await self.turns.close_answered(work.thread)
+            if admitted:
+                self.turns.begin(work)
+            elif not await self.turns.open_left(work):
+                return False  # nor has a suspended process taken messages for a turn
+        return not await self.turns.halts.hold(work)
 
     async def _sum_up(self, work: ThreadPass) -> None:
         """Post the summary, before the end of the turn is stored."""

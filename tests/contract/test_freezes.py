@@ -12,12 +12,11 @@ import pytest
 
 from bot.errors import AlreadyConfirmedError, UnknownFreezeError
 from bot.freezes.alerts import FreezeAlerts
-from bot.freezes.file import FreezeFile
 from bot.freezes.rights import ADMINS_ONLY
 from bot.freezes.rules import CallScope
 from bot.freezes.running import running_in
 from bot.freezes.service import Freezes
-from bot.freezes.starts import Frozen, StartSwitch
+from bot.freezes.starts import FreezeFile, Frozen, StartSwitch
 from bot.records.approval import Execution, ExecutionState, Kind, Status
 from bot.records.switch import SWITCH_ID, FreezeScope, ScopeKind
 from bot.stores import Stores
@@ -116,7 +115,7 @@ async def test_i12_each_act_is_in_the_audit_once(process: Process) -> None:
 class DeadAudit:
     """The process dies before it writes to the audit."""
 
-    async def append_all(self, _: object) -> None:
+    async def append(self, *_: object) -> None:
         raise StoreUnavailableError("dead")
 
 

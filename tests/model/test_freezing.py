@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from bot.freezes import starts
-from bot.freezes.file import FreezeFile
 from bot.freezes.rules import CallScope, covering
 from bot.freezes.service import Freezes
-from bot.freezes.starts import Frozen, StartSwitch
+from bot.freezes.starts import FreezeFile, Frozen, StartSwitch
 from bot.records.switch import SWITCH_ID, Freeze, FreezeScope, SwitchRecord
 from storage.documents import Collection, Place, Row, Value, Where
 from tests.model.races import Stage, every_order
@@ -108,7 +107,7 @@ class StagedSwitch(Collection[SwitchRecord]):
 class Audit:
     """Takes entries."""
 
-    async def append_all(self, _: object) -> None:
+    async def append(self, *_: object) -> None:
         pass
 
 

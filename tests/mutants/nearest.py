@@ -116,7 +116,6 @@ NEAREST: dict[str, tuple[str, ...]] = {
     ),
     "bot/approvals/due/worker.py": _ATTENDANCE,
     "bot/freezes/alerts.py": _FREEZES,
-    "bot/freezes/file.py": _FREEZES,
     "bot/freezes/requests.py": _FREEZES,
     "bot/freezes/rights.py": _FREEZES,
     "bot/freezes/rules.py": ("tests/unit/bot/freezes/test_rules.py",),

@@ -14,7 +14,6 @@ from bot.approvals.changes import with_message
 from bot.approvals.comments import AGENT, with_answer
 from bot.approvals.due.visit import write_held
 from bot.errors import DeliveryError
-from bot.people.requesters import requesters_of
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.records.approval import Approval, Comment, Status
@@ -192,7 +191,7 @@ class BackQuestions:
 def _mentions(approval: Approval, comment: Comment) -> Sequence[str]:
     if comment.to == AGENT:
         return ()
-    return [comment.to] if comment.to else requesters_of(approval)
+    return [comment.to] if comment.to else approval.all_requesters
 
 
 def _is_post_due(approval: Approval, comment: Comment) -> bool:

@@ -10,7 +10,6 @@ from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
 from bot.people.approvers import approvers_of, backups_of, named_by, requirement_words
-from bot.people.requesters import requesters_of
 from bot.policy.demands import ends_then
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.progress import VoteProgress, progress_of
@@ -239,7 +238,7 @@ def _fillers(approval: Approval, requirement: Requirement) -> list[str]:
 
 def _able(approval: Approval, requirement: Requirement) -> list[str]:
     """Return who can still fill a requirement: no voters and no requesters."""
-    own = requesters_of(approval) if REQUESTERS in approval.terms.exclude else ()
+    own = approval.all_requesters if REQUESTERS in approval.terms.exclude else ()
     gone = {*own, *(person for vote in progress_of(approval).votes for person in vote.persons)}
     return [name for name in _named(approval, requirement) if name not in gone]
 
@@ -341,7 +340,7 @@ def _is_left_out(approval: Approval) -> bool:
     known = (
         None if members is None else {user_id for names in members.values() for user_id in names}
     )
-    is_member = known is None or any(user_id in known for user_id in requesters_of(approval))
+    is_member = known is None or any(user_id in known for user_id in approval.all_requesters)
     return is_member and REQUESTERS in approval.terms.exclude
 
 

@@ -24,7 +24,6 @@ from bot.layout.blocks import Block
 from bot.layout.modals import Errors, Values
 from bot.people.approvers import next_step_ms
 from bot.people.break_glass import glass_of, why_not_break
-from bot.people.requesters import is_requester
 from bot.people.viewer import Viewers
 from bot.policy.refusals import RefusalCode
 from bot.ports.people import Actor
@@ -176,7 +175,7 @@ async def reader_of(services: ReviewServices, approval: Approval, actor: Actor) 
         pages=pages_read(approval, user_id),
         has_read=unread is None,
         is_masked=bool(guesses(approval)) and not is_clear,
-        is_requester=is_requester(approval, user_id),
+        is_requester=user_id in approval.all_requesters,
         has_vote=has_vote,
         has_claim=approval.claim.by == user_id,
         can_override=await _can_override(services, approval, actor),

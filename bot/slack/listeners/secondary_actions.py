@@ -14,7 +14,6 @@ from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values
 from bot.layout.sentences import title_of
 from bot.layout.text import clip_mrkdwn
-from bot.people.requesters import is_requester
 from bot.people.viewer import Viewer
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.refusals import LONGEST_MS, RefusalCode
@@ -222,7 +221,7 @@ def _handing_errors(approval: Approval, handing: Handing, actor: Actor, *, now_m
     """Return input errors of the delegation modal."""
     if handing.to == actor.user_id:
         return {TO: say("refuse.delegate_self")}
-    if is_requester(approval, handing.to) and REQUESTERS in approval.terms.exclude:
+    if handing.to in approval.all_requesters and REQUESTERS in approval.terms.exclude:
         return {TO: say("refuse.delegate_own")}
     return {DAY: say("refuse.time_long")} if handing.until_ms - now_ms > LONGEST_MS else {}
 

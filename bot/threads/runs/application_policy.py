@@ -13,9 +13,9 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeAlias, assert_never
 
 from agents import AgentError
+from agents.core.address import Address
 from agents.gates.rulings import Judgement
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from bot.approvals.grants import agent_at
 from bot.audit.acts import Act
 from bot.audit.entries import TakesEntries, call_key, note
 from bot.errors import DirectoryError
@@ -132,7 +132,7 @@ class BotPolicy:
             arguments=call.arguments,
             requesters=await self._requesters(rulebook, call),
             channel=channel_of(thread_of(call.thread)),
-            agent=agent_at(call.address),
+            agent=next(reversed(Address.parse(call.address).agents), ""),
             # Settings demand no approval by themselves: they name approvers for gates in code.
             gated=_asks(rulings) if held.is_settings else call.gated,
         )

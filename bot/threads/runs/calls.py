@@ -619,9 +619,8 @@ class Calls:
 
 def scope_of(call: StartingCall) -> CallScope:
     """Return what a freeze can name about a call."""
-    agents = Address.parse(call.address).segments
     return CallScope(
-        agents=frozenset(segment.id for segment in agents if segment.type == "agent"),
+        agents=frozenset(Address.parse(call.address).agents),
         tool=call.tool,
         tags=frozenset(call.tags),
         channel=channel_of(thread_of(call.checkpoint_id)),

@@ -10,10 +10,9 @@ import pytest
 from bot.clock import system_clock
 from bot.commands import parser
 from bot.commands.cli import WRONG_SETTINGS, main
-from bot.freezes.file import FreezeFile
 from bot.freezes.rules import CallScope
 from bot.freezes.service import Freezes
-from bot.freezes.starts import Frozen, StartSwitch
+from bot.freezes.starts import FreezeFile, Frozen, StartSwitch
 from bot.records.switch import MAX_WHY
 from bot.stores import Stores
 from tests.contract.builders import an_approval

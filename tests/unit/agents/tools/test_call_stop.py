@@ -27,6 +27,7 @@ from agents.core.journal import Journal
 from agents.core.messages import PlannedCall
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import RunContext, Scope, entered
+from agents.core.starts import start_call
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
@@ -34,7 +35,6 @@ from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.runs.answers import ResumeParams
 from agents.tools.call import execute
-from agents.tools.starting import start_call
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.freezes.file import FreezeFile
+from bot.freezes.starts import FreezeFile
 from tests.support.fakes import FakeClock
 
 

@@ -24,9 +24,8 @@ from agents.core.errors import CheckpointConflictError
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.errors import NotApproverError
-from bot.people.requesters import requesters_of
 from bot.records.approval import APPROVE, Approval, Decision, Status, StoredEdits
-from bot.threads.requesters import Requesters
+from bot.threads.requesters import Requesters, speakers_of
 from bot.threads.thread_pass import ThreadPass
 from tests.contract.builders import a_message, a_thread, an_approval
 from tests.support.named import asked_at
@@ -69,7 +68,7 @@ async def test_i13_who_spoke_in_an_earlier_turn_does_not_decide(storage: SqliteS
     await office.hear("<@UBOT> begin", user_id=BEN, ts="1800000000.000002")
 
     approval = await office.the_approval()
-    assert requesters_of(approval) == (BEN, ROSA)
+    assert approval.all_requesters == (BEN, ROSA)
     assert await deciders(office, approval) == {ADA}
 
 
@@ -242,8 +241,9 @@ async def test_i13_which_answers_are_words(
     assert thread is not None
     decision = Decision(status=Status.ANSWERED, by=ADA, at_ms=5, answer=answer)
 
-    await Requesters(storage).note_decided(
-        ThreadPass(thread=thread), [an_approval(status=Status.ANSWERED, decision=decision)]
+    await Requesters(storage).note(
+        ThreadPass(thread=thread),
+        speakers_of([an_approval(status=Status.ANSWERED, decision=decision)]),
     )
 
     requesters = [*(await storage.threads.get(THREAD_ID)).requesters]
@@ -266,7 +266,7 @@ async def test_i13_who_filled_in_what_others_approved_has_spoken(
         status=status, decision=decision, edits=StoredEdits(by=BEN, earlier=(ADA,))
     )
 
-    await Requesters(storage).note_decided(ThreadPass(thread=thread), [edited])
+    await Requesters(storage).note(ThreadPass(thread=thread), speakers_of([edited]))
 
     requesters = [*(await storage.threads.get(THREAD_ID)).requesters]
     assert requesters == counted
