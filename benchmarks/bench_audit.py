@@ -35,7 +35,7 @@ Form = dict[str, object]
 class Unchained(SqliteStores):
     """A database that inserts entries as they are: what remains is the cost of all else."""
 
-    async def append(self, entries: Sequence[AuditEntry]) -> None:
+    async def append(self, *entries: AuditEntry) -> None:
         """Keep entries as before there was a chain."""
         columns = ", ".join(COLUMNS)
         values = ", ".join(f":{name}" for name in COLUMNS)
@@ -102,9 +102,9 @@ async def turn(storage: SqliteStores, number: int) -> None:
     approval = an_approval(approval_id=f"apr_{number}", position=number)
     entries = [an_entry(number, act) for act in ACTS]
     await storage.approvals.insert(approval)
-    append = storage.append if isinstance(storage, Unchained) else storage.audit.append_all
+    append = storage.append if isinstance(storage, Unchained) else storage.audit.append
     for entry in entries:
-        await append([entry])
+        await append(entry)
 
 
 def an_entry(number: int, act: str) -> AuditEntry:

@@ -75,12 +75,8 @@ class Unsealed:
 class AuditStore(Protocol):
     """The append-only audit log. Every method may raise `StoreUnavailableError`."""
 
-    async def append(self, entry: AuditEntry) -> None:
-        """Append an entry. A second entry with the same id is ignored."""
-        ...
-
-    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
-        """Append several entries in one command, each as `append` does."""
+    async def append(self, *entries: AuditEntry) -> None:
+        """Append entries in one command. A second entry with the same id is ignored."""
         ...
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:

@@ -33,12 +33,8 @@ class Trail(ABC):
     def __init__(self, log: RowLog, seal: Seal) -> None:
         self._log, self._seal = log, seal
 
-    async def append(self, entry: AuditEntry) -> None:
-        """See `storage.audit.AuditStore`."""
-        await self.append_all([entry])
-
     @abstractmethod
-    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+    async def append(self, *entries: AuditEntry) -> None:
         """See `storage.audit.AuditStore`."""
 
     async def of_thread(self, thread_id: str, *, limit: int) -> Sequence[AuditEntry]:

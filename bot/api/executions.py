@@ -300,7 +300,7 @@ class ProgramExecutions:
         now = self.clock()
         if approval.decision is not None:  # the process of the last vote may have died
             entries = decision_entries(approval, approval.decision)
-            await self.storage.audit.append_all(entries)
+            await self.storage.audit.append(*entries)
         await note(
             self.storage.audit,
             Act.STARTED,

@@ -157,7 +157,7 @@ def request_entry(approval: Approval) -> AuditEntry:
 
 async def note_decision(store: AuditStore, approval: Approval, decision: Decision) -> None:
     """Record how an approval ended: by whom, and what the decision covers."""
-    await store.append_all(decision_entries(approval, decision))
+    await store.append(*decision_entries(approval, decision))
 
 
 def decision_entries(approval: Approval, decision: Decision) -> list[AuditEntry]:
@@ -461,8 +461,8 @@ def resume_entries(
 async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:
     """Record escalation steps: who can decide in addition, and since when."""
     terms = approval.terms
-    await store.append_all(
-        [
+    await store.append(
+        *(
             entry_of(
                 Act.ESCALATED,
                 key=f"{approval.approval_id}:{approval.schedule_ms}:{number}",
@@ -475,7 +475,7 @@ async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_
             )
             for number, step in enumerate(terms.escalate)
             if number in steps
-        ]
+        )
     )
 
 
@@ -536,7 +536,7 @@ async def note_refusal(
     decision = newest.decision
     is_new = decision is not None and at_ms - decision.at_ms < _JUST_MS
     before = decision_entries(newest, decision) if decision is not None and is_new else []
-    await store.append_all([*before, refused])
+    await store.append(*before, refused)
 
 
 async def note_undeliverable(

@@ -24,7 +24,7 @@ async def note_gone(
     The votes themselves are recorded, too: the process that counted them may have crashed.
     """
     dropped = [removed_vote_entry(Act.VOTE_DROPPED, approval, vote, at_ms) for vote in votes]
-    await store.append_all([*vote_entries(approval), *dropped])
+    await store.append(*vote_entries(approval), *dropped)
 
 
 def last_edit(before: Approval, at_ms: int, note: str = "") -> LastEdit:
@@ -36,7 +36,7 @@ def last_edit(before: Approval, at_ms: int, note: str = "") -> LastEdit:
 
 async def note_edit(store: AuditStore, before: Approval, after: Approval) -> None:
     """Record an edit of a pending call, which voids its votes."""
-    await store.append_all([*vote_entries(before), *edit_entries(after)])
+    await store.append(*vote_entries(before), *edit_entries(after))
 
 
 async def note_edit_refusal(

@@ -216,7 +216,7 @@ class Freezes:
         if not switch.acts:
             return
         with suppress(StorageError):
-            await self.audit.append_all([act_entry(act, team_id=self.team) for act in switch.acts])
+            await self.audit.append(*(act_entry(act, team_id=self.team) for act in switch.acts))
             await self.change(lambda stored: recorded(stored, switch.acts))
 
 

@@ -99,11 +99,11 @@ class _Leases:
         """Remember expired leases: due work has a lease only if it was not released."""
         for record in records:
             if record.leased_by:
-                self._ended[_id_of(record)] = record.fence
+                self._ended[record.key] = record.fence
 
     def taken(self, record: Thread | Approval | None, *_: object, **__: object) -> None:
         """Report a takeover if the new fencing token follows the token of an expired lease."""
-        if record is not None and self._ended.pop(_id_of(record), None) == record.fence - 1:
+        if record is not None and self._ended.pop(record.key, None) == record.fence - 1:
             self._tell(events.LeaseTakenOver(self._record))
 
 
@@ -258,14 +258,10 @@ class _MeteredAudit(_Told):
     def __init__(self, store: AuditStore, tell: events.TellEvent) -> None:
         super().__init__(store)
 
-        def appended(entry: AuditEntry) -> None:
-            tell(events.EntriesWritten([entry]))
-
-        def all_appended(entries: Sequence[AuditEntry]) -> None:
+        def appended(*entries: AuditEntry) -> None:
             tell(events.EntriesWritten(entries))
 
         self.append = _Write(store.append).kept(appended)
-        self.append_all = _Write(store.append_all).kept(all_appended)
 
 
 def metered(stores: Stores, tell: events.TellEvent, clock: Callable[[], int]) -> Stores:
@@ -310,7 +306,3 @@ class MeteredClient(AsyncWebClient):
             raise
         finally:
             self.tell(events.SlackAnswered(api_method, (steady_clock() - begin) / 1000, fault))
-
-
-def _id_of(record: Thread | Approval) -> str:
-    return record.approval_id if isinstance(record, Approval) else record.thread_id

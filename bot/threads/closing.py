@@ -104,7 +104,7 @@ class ApprovalClosing:
             for entry in decision_entries(approval, approval.decision)
         ]
         if entries:
-            await self.storage.audit.append_all(entries)
+            await self.storage.audit.append(*entries)
         still_open = [approval.approval_id for approval in ended if approval.open]
         writes = (update_or_none(self.storage.approvals, name, closed) for name in still_open)
         await asyncio.gather(*writes)
@@ -356,7 +356,7 @@ class RunTermination:
                 if approval.interrupt_id in answers and approval.decision
             ]
             entries = resume_entries(decided, self.clock())
-            await self.storage.audit.append_all(entries)
+            await self.storage.audit.append(*entries)
 
 
 def is_given_up(thread: Thread, post: Post) -> bool:

@@ -84,7 +84,7 @@ class Asking:
         created = [self.attendance.born(approval, is_shared=work.left is None) for approval in new]
         entries = [request_entry(approval) for approval in created]
         added = await self.storage.approvals.insert(*created)
-        await self.storage.audit.append_all(entries)
+        await self.storage.audit.append(*entries)
         ours = [approval for approval in created if approval.approval_id in added]
         self.spawn(self.attendance.request(ours))
         return ours

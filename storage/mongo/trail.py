@@ -71,7 +71,7 @@ class MongoTrail(Trail):
         self._audit, self._chains, self._probe = audit, chains, probe
         self._checked: set[str] = set()
 
-    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+    async def append(self, *entries: AuditEntry) -> None:
         await self._log.append([row_of(entry, self._seal) for entry in entries])
 
     async def seal(self, *, owner: str, now_ms: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 from storage.audit import AuditEntry
@@ -28,6 +28,7 @@ from storage.sqlite.file.statements import Statement
 from storage.trail import BY_TIME, IS_OPEN, PIECE, Trail
 
 _NUMBERLESS = "numberless"
+"""Name of the entry that reports entries without a number in a workspace."""
 
 _VALUES = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(COLUMNS)))
 
@@ -80,11 +81,23 @@ class SqliteTrail(Trail):
         super().__init__(SqliteLog(database, "audit", "entry_id"), seal)
         self._database = database
 
-    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
-        await self._database.fetch_together(appends(entries))
+    async def append(self, *entries: AuditEntry) -> None:
+        if not entries:
+            return
+        rows = [row_of(entry, Seal()) for entry in entries]
+        for row in rows:
+            _check_texts(row)
+        teams = sorted({str(row["team_id"]) for row in rows})
+        reports = [segment_id(team_id, _NUMBERLESS) for team_id in teams]
+        values = {
+            "rows": json.dumps(rows),
+            "ids": json.dumps([*(row["entry_id"] for row in rows), *reports]),
+            "teams": json.dumps(teams),
+        }
+        await self._database.fetch(_APPEND, values)
 
     async def seal(self, *, owner: str = "", now_ms: int = 0) -> int:  # noqa: ARG002 - nobody else writes
-        """Seal open entries. Entries of `append_all` are sealed already."""
+        """Seal open entries. Entries of `append` are sealed already."""
         rows = await self._log.read(IS_OPEN, BY_TIME)
         ends = await self._ends() if rows else {}
         sealing = [statement for row in rows if (statement := self._sealing(row, ends))]
@@ -131,31 +144,11 @@ def _head(row: Row) -> Head:
     return Head(int(seq) if isinstance(seq, int | float) else 0, str(row["hash"]))
 
 
-def appends(entries: Sequence[AuditEntry]) -> list[Statement]:
-    """Return the statement that appends and seals entries; empty without entries.
-
-    Raises:
-        RecordRefusedError: A value can never be stored.
-    """
-    if not entries:
-        return []
-    rows = [row_of(entry, Seal()) for entry in entries]
-    for row in rows:
-        _check_texts(row)
-    teams = sorted({str(row["team_id"]) for row in rows})
-    values = {
-        "rows": json.dumps(rows),
-        "ids": json.dumps([*(row["entry_id"] for row in rows), *map(_numberless, teams)]),
-        "teams": json.dumps(teams),
-    }
-    return [(_APPEND, values)]
-
-
 def add_seal(connection: sqlite3.Connection, seal: Seal) -> None:
     """Add the SQL function that seals entries to a connection.
 
     Args:
-        connection: The connection for the statements of `appends`.
+        connection: The connection for the statement `_APPEND`.
         seal: Seals entries.
     """
     connection.create_function("countersign_seal", 3, partial(_sealed, seal))
@@ -188,7 +181,7 @@ def _sealed(seal: Seal, rows: str, known: str, heads: str) -> str:
             if not prev:
                 last[team_id] = (seq, GENESIS)
                 add(segment_row(team_id, behind=seq, at_ms=at_ms))
-            elif is_numberless and _numberless(team_id) not in ids:
+            elif is_numberless and segment_id(team_id, _NUMBERLESS) not in ids:
                 add(segment_row(team_id, behind=seq, at_ms=at_ms, name=_NUMBERLESS))
         add(row)
     return json.dumps(made)
@@ -205,11 +198,6 @@ def _end_of(text: str | None) -> tuple[int, str]:
 
 def _text(in_hex: str | None) -> str:
     return bytes.fromhex(in_hex or "").decode(errors="replace")
-
-
-def _numberless(team_id: str) -> str:
-    """Return the id of the entry that reports entries without a number in a workspace."""
-    return segment_id(team_id, _NUMBERLESS)
 
 
 def sealed_columns(

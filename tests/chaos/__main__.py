@@ -80,8 +80,6 @@ VOTES = (
     "approvals.vote <",
     "approvals.vote >",
     "audit.append >",
-    "audit.append_all <",
-    "audit.append_all >",
     "chat.postMessage <",
     "chat.postMessage >",
     "chat.update >",

@@ -31,7 +31,7 @@ Call = Callable[[Stores], Awaitable[object]]
 
 CALLS: Mapping[str, tuple[int, Call]] = {
     "insert": (1, lambda s: s.approvals.insert(*MANY)),
-    "append_all": (1, lambda s: s.audit.append_all(ENTRIES)),
+    "append to the audit": (1, lambda s: s.audit.append(*ENTRIES)),
     "get_all": (1, lambda s: get_all(s.approvals, [APPROVAL_ID])),
     "open_of": (1, lambda s: open_of(s.approvals, THREAD_ID)),
     "decide": (1, lambda s: decide(s.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)),

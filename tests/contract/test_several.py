@@ -39,7 +39,7 @@ def some(count: int) -> list[Approval]:
 
 async def test_nothing_is_added_by_nothing(storage: Stores) -> None:
     assert await storage.approvals.insert() == frozenset()
-    await storage.audit.append_all([])
+    await storage.audit.append()
     assert await get_all(storage.approvals, []) == []
     assert await storage.inbox.take([], turn=1) == []
 
@@ -72,7 +72,7 @@ async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: S
 
 async def test_several_entries_are_kept_once(storage: Stores) -> None:
     await storage.audit.append(an_entry("a"))
-    await storage.audit.append_all([an_entry("a", action="forged"), an_entry("b")])
+    await storage.audit.append(an_entry("a", action="forged"), an_entry("b"))
 
     entries = await storage.audit.of_thread(THREAD_ID, limit=9)
     assert list(entries) == [an_entry("a"), an_entry("b")]

@@ -68,7 +68,7 @@ async def numbers(storage: Stores) -> list[tuple[int, str]]:
 async def test_what_is_appended_is_sealed_in_order(storage: Stores) -> None:
     for number in (1, 2, 3):
         await storage.audit.append(an_entry(f"e{number}", at_ms=number))
-    await storage.audit.append_all([an_entry(f"e{number}", at_ms=number) for number in (4, 5)])
+    await storage.audit.append(*(an_entry(f"e{number}", at_ms=number) for number in (4, 5)))
     await seal(storage)
 
     assert await numbers(storage) == [(number, f"e{number}") for number in range(1, 6)]
@@ -84,7 +84,7 @@ async def test_a102_an_id_is_taken_once(storage: Stores) -> None:
     await storage.audit.append(an_entry("a"))
     await seal(storage)
     await storage.audit.append(an_entry("a", action="forged"))
-    await storage.audit.append_all([an_entry("a", action="forged"), an_entry("b"), an_entry("b")])
+    await storage.audit.append(an_entry("a", action="forged"), an_entry("b"), an_entry("b"))
     await seal(storage)
 
     assert await numbers(storage) == [(1, "a"), (2, "b")]
@@ -93,9 +93,7 @@ async def test_a102_an_id_is_taken_once(storage: Stores) -> None:
 
 
 async def test_each_workspace_has_a_chain_of_its_own(storage: Stores) -> None:
-    await storage.audit.append_all(
-        [an_entry("a"), an_entry("b", thread_id="T2:C1:1"), an_entry("c")]
-    )
+    await storage.audit.append(an_entry("a"), an_entry("b", thread_id="T2:C1:1"), an_entry("c"))
     await storage.audit.append(an_entry("d", thread_id="", team_id="T2", approval_id=""))
     await seal(storage)
 
@@ -505,7 +503,7 @@ async def test_a_sealer_that_slept_with_nothing_to_seal_does_not_fork_the_chain(
     await mongo.audit.append(an_entry("a", at_ms=1))
     await seal(mongo)
     sleeper = await trail._take(TEAM, "sleeper", NOW)
-    await mongo.audit.append_all([an_entry("b", at_ms=2), an_entry("c", at_ms=3)])
+    await mongo.audit.append(an_entry("b", at_ms=2), an_entry("c", at_ms=3))
     dying = await trail._take(TEAM, "dying", NOW + LEASE_MS)
     batch = await trail._batch(dying, [TEAM])
     assert await trail._chains.update(dying.where, {"$set": {"batch": json.dumps(batch)}})
@@ -526,7 +524,7 @@ async def test_no_two_entries_of_a_chain_have_one_number(
 ) -> None:
     caplog.set_level("INFO")
     await mongo.trail.guard_numbers()
-    await mongo.audit.append_all([an_entry("a"), an_entry("b")])
+    await mongo.audit.append(an_entry("a"), an_entry("b"))
     await seal(mongo)
 
     if mongo_server.kind == "java":  # its partial indexes have all documents
@@ -579,7 +577,7 @@ async def test_i14_a_server_that_ignores_the_filter_of_an_index_loses_no_entry(
 
     for ids in ("ab", "cd"):
         await mongo.trail.guard_numbers()
-        await mongo.audit.append_all([an_entry(entry_id) for entry_id in ids])
+        await mongo.audit.append(*(an_entry(entry_id) for entry_id in ids))
         assert await seal(mongo) == 2
 
     assert unguarded(caplog) == [ALL_DOCUMENTS] * 2

@@ -298,7 +298,7 @@ class ApprovalWorker:
             runs = any(isinstance(approval.asker, AgentRun) for approval in decided)
             # In any order: a run that goes on records the decisions, too, before it uses them.
             await asyncio.gather(
-                self.storage.audit.append_all(list(chain.from_iterable(entries))),
+                self.storage.audit.append(*chain.from_iterable(entries)),
                 *([self.storage.threads.wake(thread_id, now_ms=self.clock())] if runs else []),
             )
             for approval in decided:
@@ -335,7 +335,7 @@ class ApprovalWorker:
         """Record current votes that are not in the audit yet."""
         entries = vote_entries(approval)
         if entries:
-            await self.storage.audit.append_all(entries)
+            await self.storage.audit.append(*entries)
 
     async def redraw(self, approval_id: str) -> None:
         """Update a card again, even if it seems current."""
@@ -607,7 +607,7 @@ class ApprovalWorker:
         if approval.status is Status.PENDING and not is_noted:
             await self.note_votes(approval)
         if approval.acts:
-            await self.storage.audit.append_all(act_entries(approval))
+            await self.storage.audit.append(*act_entries(approval))
             worker_pass.recorded = approval.acts
         worker_pass.again_ms = await self.grant(approval)
 

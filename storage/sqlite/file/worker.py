@@ -212,13 +212,15 @@ class Worker:
                 if not group:
                     continue
                 began = asyncio.get_running_loop().time()
-                _settle(group, await self._results([caller.unit for caller in group]))
+                results = await self._results([caller.unit for caller in group])
+                for caller, result in zip(group, results, strict=True):
+                    caller.settle(result)
                 if self.is_guest:
                     await asyncio.sleep(asyncio.get_running_loop().time() - began)
         finally:  # also if this task is cancelled, so that no caller waits forever
-            fault = StoreUnavailableError("its statements were cut off")
             for waiting in (*group, *self._waiting):
-                waiting.settle(fault)
+                if not waiting.future.done():
+                    waiting.settle(StoreUnavailableError("its statements were cut off"))
             self._waiting = []
 
     async def _results(self, units: Sequence[Unit]) -> list[Result]:
@@ -229,11 +231,6 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - each caller waits for a result
             return [unexpected(error)] * len(units)
         return results
-
-
-def _settle(group: Sequence[_Waiting], results: Sequence[Result]) -> None:
-    for caller, result in zip(group, results, strict=True):
-        caller.settle(result)
 
 
 def _run_watched(

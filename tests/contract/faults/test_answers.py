@@ -170,8 +170,8 @@ async def test_i14_a_record_that_another_unique_index_refuses_is_not_taken_for_s
         try:
             for entries in (["a"], ["b", "c"]):
                 with pytest.raises(StoreUnavailableError, match="11000"):
-                    await storage.audit.append_all([an_entry(entry_id) for entry_id in entries])
+                    await storage.audit.append(*(an_entry(entry_id) for entry_id in entries))
             pattern = {"_id": 1}
-            await storage.audit.append_all([an_entry("d"), an_entry("e")])
+            await storage.audit.append(an_entry("d"), an_entry("e"))
         finally:
             await storage.close()

@@ -112,7 +112,7 @@ async def test_who_reads_meanwhile_is_waited_for_and_then_named(
 
 async def aged(storage: SqliteStores, count: int) -> None:
     old = [an_entry(f"old-{number:06}", at_ms=OLD_MS) for number in range(count)]
-    await storage.audit.append_all(old)
+    await storage.audit.append(*old)
     await storage.audit.append(an_entry("new", at_ms=NEW_MS))
 
 
@@ -196,7 +196,7 @@ async def test_the_log_does_not_stay_large(tmp_path: Path) -> None:
     log = tmp_path / f"{NAME}-wal"
     for number in range(12):
         await bot.log.append("l", number, "x" * 4_000_000)
-    await bot.audit.append_all([an_entry(f"e{n}", detail={"x": "y" * 400_000}) for n in range(50)])
+    await bot.audit.append(*(an_entry(f"e{n}", detail={"x": "y" * 400_000}) for n in range(50)))
     assert log.stat().st_size > 17 << 20
     await bot.ping()
     await bot.ping()

@@ -81,7 +81,7 @@ async def test_the_lease_of_a_chain_knows_its_own(
         await storage.open()
         sealed = []
         for number in range(2):  # the first lease is an insert, the second one an update
-            await storage.trail.append_all([an_entry(f"e{number}")])
+            await storage.trail.append(an_entry(f"e{number}"))
             server.loses = "chains"
             sealed.append(await storage.trail.seal(owner="a", now_ms=number))
         await storage.close()

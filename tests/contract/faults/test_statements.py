@@ -77,7 +77,7 @@ class Work:
     async def with_entries(self, name: str) -> None:
         """Two statements, one after the other."""
         await self.storage.approvals.insert(an_approval(approval_id=name))
-        await self.storage.audit.append_all([an_entry(f"asked-{name}")])
+        await self.storage.audit.append(an_entry(f"asked-{name}"))
         self.kept |= {
             ("approvals", "id", name),
             ("audit", "entry_id", f"asked-{name}"),

@@ -103,11 +103,9 @@ class Play:
 
     def entries(self) -> Iterator[tuple[int, AuditEntry]]:
         """What was put into the audit, and at which place in the list of what was done."""
-        for at, (store, method, values) in enumerate(self.done):
+        for at, (store, _, values) in enumerate(self.done):
             if store == "audit":
-                yield from (
-                    (at, entry) for entry in (values[0] if method == "append_all" else values)
-                )
+                yield from ((at, entry) for entry in values)
 
     def decisions(self) -> Iterator[tuple[int, Decision]]:
         """What was decided, and at which place."""

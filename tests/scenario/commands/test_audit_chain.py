@@ -85,7 +85,7 @@ class Place:
 
 
 async def fill(storage: Stores) -> None:
-    await storage.audit.append_all(entries())
+    await storage.audit.append(*entries())
     await storage.trail.seal(owner="test", now_ms=system_clock())
 
 
@@ -257,7 +257,7 @@ def test_entries_that_nobody_seals_are_told(
 ) -> None:
     uri = mongo_server.new_uri()
     place = Place({"MONGODB_URI": uri}, lambda: MongoStores(uri, driver="motor"))
-    place.prepare(lambda storage: storage.audit.append_all(entries(0)))
+    place.prepare(lambda storage: storage.audit.append(*entries(0)))
 
     assert place.type("verify", code=FAILED)[0].startswith("not sealed yet: 4, since 1970-01-02")
     assert "unsealed for more than a minute" in capsys.readouterr().err
@@ -542,7 +542,7 @@ def test_an_emptied_audit_beside_approvals_is_a_fault(
 ) -> None:
     async def ask_and_empty(storage: Stores) -> None:
         await storage.approvals.insert(an_approval())
-        await storage.audit.append_all([an_entry("e1")])
+        await storage.audit.append(an_entry("e1"))
         await storage.audit.append(an_entry("e2", thread_id="T2:C1:1"))
         await empty(storage)
         await storage.audit.append(an_entry("e3", thread_id="T2:C1:1"))
@@ -591,7 +591,7 @@ def test_i14_damage_to_the_newest_entry_stops_nobody(
         await storage._database.fetch("DROP TRIGGER audit_sealed")
         await storage._database.fetch(f"UPDATE audit SET {harm} WHERE seq = 4")  # noqa: S608
         await storage.approvals.insert(an_approval())
-        await storage.audit.append_all([an_entry("e1")])
+        await storage.audit.append(an_entry("e1"))
         await storage.audit.append(an_entry("e2", thread_id="T2:C1:1"))
 
     place.prepare(damage)

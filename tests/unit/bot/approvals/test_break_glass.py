@@ -243,10 +243,10 @@ async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
     counter = await asked(storage)
     approval = await counter.office.the_approval()
 
-    async def dies(entries: list[AuditEntry]) -> None:
+    async def dies(*entries: AuditEntry) -> None:
         raise KilledError
 
-    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append_all": dies})})  # type: ignore[arg-type]
+    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": dies})})  # type: ignore[arg-type]
     counter.office.storage = dead  # type: ignore[assignment]
     reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
     await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)

@@ -146,7 +146,7 @@ async def test_i12_an_action_of_a_process_that_died_is_in_the_audit(
     async def die(*_: object) -> None:
         raise StoreUnavailableError("the process died here")
 
-    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": die, "append_all": die})})  # type: ignore[arg-type]
+    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": die})})  # type: ignore[arg-type]
     actions = Means(dead, office.approvals, office.clock)  # type: ignore[arg-type]
     with suppress(StoreUnavailableError):
         await actions.claim(name, an_actor(ADA), shown=approval.digest)

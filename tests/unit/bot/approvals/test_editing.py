@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -140,15 +140,15 @@ async def test_i12_decision_says_whose_edit_it_covers_when_a_crash_kept_the_edit
 ) -> None:
     storage, before = room.office.storage, await room.ask()
     audit = room.office.storage.audit
-    append_all = audit.append_all
+    append = audit.append
 
-    async def die(entries: Sequence[AuditEntry]) -> None:
+    async def die(*entries: AuditEntry) -> None:
         raise KilledError
 
-    audit.append_all = die  # type: ignore[method-assign]
+    audit.append = die  # type: ignore[method-assign]
     with pytest.raises(KilledError):
         await room.edit(before, 200)
-    audit.append_all = append_all  # type: ignore[method-assign]
+    audit.append = append  # type: ignore[method-assign]
     await room.office.decide(await room.office.the_approval(), by=BEN)
     assert RAN == [200]
     trail = await story(storage, approval_id=before.approval_id)
@@ -171,16 +171,16 @@ async def test_i12_an_edit_is_noted_by_who_draws_its_card_when_a_crash_kept_it_f
 ) -> None:
     storage, before = room.office.storage, await room.ask()
     audit = room.office.storage.audit
-    append_all = audit.append_all
+    append = audit.append
 
-    async def die(entries: Sequence[AuditEntry]) -> None:
+    async def die(*entries: AuditEntry) -> None:
         raise KilledError
 
-    audit.append_all = die  # type: ignore[method-assign]
+    audit.append = die  # type: ignore[method-assign]
     with pytest.raises(KilledError):
         await room.edit(before, 200)
     room.office.queue.drop()
-    audit.append_all = append_all  # type: ignore[method-assign]
+    audit.append = append  # type: ignore[method-assign]
     await room.office.attendance.attend(before.approval_id)
     trail = await story(storage, approval_id=before.approval_id)
     (detail,) = [entry.detail for entry in trail if entry.action == "edited"]

@@ -254,10 +254,11 @@ async def test_no_record_no_start(storage: SqliteStores) -> None:
     store = storage.audit
     append = store.append
 
-    async def away(entry: AuditEntry) -> None:
-        if entry.action == Act.STARTED and office.clock() < START_MS + 1000:
+    async def away(*entries: AuditEntry) -> None:
+        is_start = any(entry.action == Act.STARTED for entry in entries)
+        if is_start and office.clock() < START_MS + 1000:
             raise StoreUnavailableError("away")
-        await append(entry)
+        await append(*entries)
 
     store.append = away  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailableError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
@@ -47,7 +47,7 @@ class FakeTrail(Trail):
     async def heads(self) -> Mapping[str, Head]:
         return {"T1": Head(7, HASH), "": Head(1, HASH)}
 
-    async def append_all(self, entries: Sequence[AuditEntry]) -> None:
+    async def append(self, *entries: AuditEntry) -> None:
         raise NotImplementedError
 
     async def check_key(self) -> None:
@@ -117,7 +117,7 @@ async def test_one_round_is_over_before_the_next_begins() -> None:
 
 
 async def test_a_head_needs_a_workspace_where_there_are_several(storage: SqliteStores) -> None:
-    await storage.audit.append_all([an_entry("a"), an_entry("b", thread_id="T2:C1:1")])
+    await storage.audit.append(an_entry("a"), an_entry("b", thread_id="T2:C1:1"))
     with pytest.raises(BotError, match="say --team"):
         await verify(storage, NO_KEY, head=Head(1, HASH))
     assert set(await verify(storage, NO_KEY)) == {"T1", "T2"}

@@ -120,14 +120,13 @@ async def test_entries_of_the_audit_are_told_however_they_are_written(
     watched: Stores, tally: Tally
 ) -> None:
     entries = [an_entry("a", action=Act.REFUSED), an_entry("b", action=Act.DECIDED)]
-    requested, alone = an_entry("c", action=Act.REQUESTED), an_entry("d", action=Act.REFUSED)
-    await watched.audit.append_all(entries)
+    alone = an_entry("c", action=Act.REQUESTED)
+    await watched.audit.append(*entries)
     await watched.approvals.insert(an_approval())
-    await watched.audit.append_all([requested])
     await watched.audit.append(alone)
 
     written = [event.entries for event in tally.events if isinstance(event, events.EntriesWritten)]
-    assert written == [entries, [requested], [alone]]
+    assert written == [tuple(entries), (alone,)]
 
 
 async def test_a_tool_call_is_counted_when_it_has_a_result(
