@@ -307,8 +307,17 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
         spawn=tasks.spawn,
         changed=waiters.changed,
     )
+    keys = KeyRing(
+        store=parts.storage.programs,
+        audit=parts.storage.audit,
+        directory=directory,
+        notices=parts.slack.notices,
+        clock=clock,
+        spawn=tasks.spawn,
+    )
     return Programs(
         storage=parts.storage,
+        keys=keys,
         directory=directory,
         requests=requests,
         executions=executions,
@@ -516,11 +525,10 @@ async def _listen_to_programs(
     programs, clock = countersign.programs, countersign.sweep.clock
     if not isinstance(programs, Programs):
         return
-    store = countersign.storage.programs
-    await _first_key(store)
+    await _first_key(countersign.storage.programs)
     door = ApiDoor(
         use=programs,
-        keys=KeyRing(store=store, audit=countersign.storage.audit, clock=clock),
+        keys=programs.keys,
         url=programs.url,
         is_ready=is_ready,
         clock=clock,

@@ -64,6 +64,8 @@ STREAM_S = 15 * 60.0
 """Longest time of an event stream, in seconds."""
 _BURST_OF_READS = 100
 _STREAM_OVERLAP_MS = 60_000
+_ENDS_OF_STREAMS = (ApiProblemError, DirectoryError, StoreUnavailableError)
+"""Faults of a check that end a stream; the next call says which."""
 _LAST_WRITES_S = 2.0
 _RETRY_S = 5
 
@@ -356,7 +358,7 @@ class ApiDoor:
         with self.held.hold(call.caller.program.id, most=MOST_STREAMS, kind="stream"):
             async with self.use.changed_since(call.caller, since_ms) as feed:
                 await answer.prepare(call.http)
-                with suppress(ConnectionError, TimeoutError, ApiProblemError):
+                with suppress(ConnectionError, TimeoutError, *_ENDS_OF_STREAMS):
                     async with asyncio.timeout(STREAM_S):
                         while True:
                             began = asyncio.get_running_loop().time()

@@ -14,7 +14,7 @@ from agents.core.asking.infos import InDoubtInfo
 from bot.api.canonical import call_digest as wire_digest
 from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
-from bot.api.requests import ProgramRequests, Spawn
+from bot.api.requests import ProgramRequests
 from bot.api.shapes import ApiIntrospection, ApiProgram, ApiResult, ApiStart, ApiStarted
 from bot.api.states import decided_arguments, digest_of, execution_id_of
 from bot.approvals.changes import closed
@@ -40,7 +40,7 @@ from bot.audit.entries import decision_entries, note, request_entry
 from bot.audit.invalidated import note_lapse
 from bot.clock import milliseconds
 from bot.freezes.starts import Frozen, StartSwitch, scope_of_approval
-from bot.ports.process import Clock
+from bot.ports.process import Clock, Spawn
 from bot.questions.base import brief_of
 from bot.questions.form import ask_of
 from bot.questions.record import (

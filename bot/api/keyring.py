@@ -14,7 +14,10 @@ from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of
-from bot.ports.process import Clock
+from bot.errors import DeliveryError
+from bot.ports.people import Directory
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Notices
 from bot.records.origin import RequestDoor
 from bot.records.programs import (
     ProgramKeyRecord,
@@ -23,6 +26,7 @@ from bot.records.programs import (
     is_key_of,
     key_id,
 )
+from bot.words import say
 from storage.audit import AuditStore
 
 logger = logging.getLogger(__name__)
@@ -37,20 +41,36 @@ Networks: TypeAlias = Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
 
 
 @dataclass(slots=True)
+class _Known:
+    """A key and its program, read at a time; whether its owner may own it, once looked up."""
+
+    key: ProgramKeyRecord
+    program: ProgramRecord
+    read_ms: int
+    has_owner: bool | None = None
+
+
+@dataclass(slots=True, kw_only=True)
 class KeyRing:
     """Checks the keys that programs send.
 
     Attributes:
         store: Programs and keys.
         audit: Records wrong uses of known keys.
+        directory: Looks owners up.
+        notices: Tells owners.
         clock: The time now.
+        spawn: Runs work in the background.
     """
 
     store: ProgramStore
     audit: AuditStore
+    directory: Directory
+    notices: Notices
     clock: Clock
+    spawn: Spawn
     wrong: WrongKeys = field(init=False)
-    _cache: dict[str, tuple[ProgramKeyRecord, ProgramRecord, int]] = field(default_factory=dict)
+    _cache: dict[str, _Known] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.wrong = WrongKeys(self.clock)
@@ -66,8 +86,9 @@ class KeyRing:
             door: The door of the call.
 
         Raises:
-            ApiProblemError: The key is missing, wrong, revoked or expired, or the address is not
-                one of its networks; or the address sent too many wrong keys.
+            ApiProblemError: The key is missing, wrong, revoked or expired, the address is not one
+                of its networks, or its owner has left; or the address sent too many wrong keys.
+            DirectoryError: The owner could not be looked up.
             StoreUnavailableError: The database did not respond.
         """
         self.wrong.check(address)
@@ -75,35 +96,50 @@ class KeyRing:
         if scheme.lower() != "bearer" or not key:
             raise ApiProblemError("key-missing", "send Authorization: Bearer csk_…")
         try:
-            return await self._checked(key.strip(), address, door)
+            known = await self._checked(key.strip(), address)
         except ApiProblemError:
             self.wrong.note(address)
             raise
+        await self._check_owner(known, address)
+        return ApiCaller(program=known.program, key=known.key, door=door)
 
     async def still(self, caller: ApiCaller, *, address: str) -> None:
         """Check again that a held call's key works.
 
         Raises:
             ApiProblemError: The key ended meanwhile.
+            DirectoryError: The owner could not be looked up.
+            StoreUnavailableError: The database did not respond.
         """
-        key, program = await self._known(caller.key.id)
-        await self._check_live(key, program, address)
+        known = await self._known(caller.key.id)
+        await self._check_live(known.key, known.program, address)
+        await self._check_owner(known, address)
 
-    async def _checked(self, key: str, address: str, door: RequestDoor) -> ApiCaller:
+    async def _checked(self, key: str, address: str) -> _Known:
         name = key_id(key)
         if name is None:  # a typing error: nothing is looked up
             raise ApiProblemError("key-invalid")
-        record, program = await self._known(name)
-        if not is_key_of(record, key):
-            await self._note_wrong(record, program, "secret", address)
+        known = await self._known(name)
+        if not is_key_of(known.key, key):
+            await self._note_wrong(known.key, known.program, "secret", address)
             raise ApiProblemError("key-invalid")
-        await self._check_live(record, program, address)
-        return ApiCaller(program=program, key=record, door=door)
+        await self._check_live(known.key, known.program, address)
+        return known
 
-    async def _known(self, name: str) -> tuple[ProgramKeyRecord, ProgramRecord]:
+    async def _check_owner(self, known: _Known, address: str) -> None:
+        """Refuse the key of a program whose owner is no active full member any more."""
+        if known.has_owner is None:
+            owner = await self.directory.person(known.program.owner_id)
+            known.has_owner = owner.is_full_member
+        if not known.has_owner:
+            await self._note_wrong(known.key, known.program, "owner-left", address)
+            detail = "The owner of the program is no full member of the workspace any more."
+            raise ApiProblemError("key-revoked", detail, status=403)
+
+    async def _known(self, name: str) -> _Known:
         now_ms = self.clock()
-        if (cached := self._cache.get(name)) and 0 <= now_ms - cached[2] < CACHE_MS:
-            return cached[:2]
+        if (cached := self._cache.get(name)) and 0 <= now_ms - cached.read_ms < CACHE_MS:
+            return cached
         self._cache.pop(name, None)
         record = await self.store.key(name)
         program = await self.store.program(record.program_id) if record is not None else None
@@ -111,8 +147,8 @@ class KeyRing:
             raise ApiProblemError("key-invalid")
         if len(self._cache) >= _MOST_CACHED:
             self._cache.pop(next(iter(self._cache)))
-        self._cache[name] = (record, program, now_ms)
-        return record, program
+        known = self._cache[name] = _Known(record, program, now_ms)
+        return known
 
     async def _check_live(
         self, key: ProgramKeyRecord, program: ProgramRecord, address: str
@@ -162,13 +198,13 @@ class KeyRing:
             name = key_id(text)
             record = await self.store.key(name) if name is not None else None
             if record is not None and is_key_of(record, text):
-                await self._revoke(record)
+                await self._revoke(record, address)
             raise ApiProblemError("key-in-address", "make a new key, and send it as a header")
 
-    async def _revoke(self, key: ProgramKeyRecord) -> None:
+    async def _revoke(self, key: ProgramKeyRecord, address: str) -> None:
         at_ms = self.clock()
         program = await self.store.program(key.program_id)
-        await self.store.revoke(key.id, at_ms=at_ms)
+        is_new = await self.store.revoke(key.id, at_ms=at_ms) is not None
         self._cache.pop(key.id, None)
         logger.warning(
             "revoked %s, which stood in an address",
@@ -186,6 +222,24 @@ class KeyRing:
             why="it stood in an address",
         )
         await self.audit.append(entry)
+        if program is not None:
+            await self._note_wrong(key, program, "key-in-address", address)
+            if is_new:
+                self.spawn(self._tell_owner(key, program))
+
+    async def _tell_owner(self, key: ProgramKeyRecord, program: ProgramRecord) -> None:
+        words = say("message.key_leaked", program=program.name, key=key.public_id)
+        words = f"{words} {say('message.key_renew', program=program.name)}"
+        try:
+            await self.notices.tell(words, to=program.owner_id, key=key.public_id)
+        except DeliveryError as error:
+            logger.warning(
+                "could not tell %s that %s is revoked: %s",
+                program.owner_id,
+                key.public_id,
+                error,
+                extra={"action": "api_owner_not_told"},
+            )
 
 
 def networks_of(texts: Sequence[str]) -> Networks:

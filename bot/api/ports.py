@@ -195,11 +195,7 @@ class ProgramUseCases(Protocol):
         """
 
     async def owner(self, caller: ApiCaller) -> ApiPerson:
-        """Return the person who answers for the program.
-
-        Raises:
-            ApiProblemError: `key-revoked`, because the owner is no active full member any more.
-        """
+        """Return the person who answers for the program."""
 
     async def link(self, request_id: str) -> str:
         """Return the address of the card in Slack; empty without a card.

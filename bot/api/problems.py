@@ -82,6 +82,7 @@ class ApiProblemError(Exception):
         faults: The faults of the body.
         request: Id of the request that it is about; empty without one.
         retry_after_s: Seconds after which the program may try again; None for never or unknown.
+        status: Another status than that of the code; None for that.
     """
 
     def __init__(
@@ -92,8 +93,10 @@ class ApiProblemError(Exception):
         faults: Sequence[ApiFault] = (),
         request: str = "",
         retry_after_s: int | None = None,
+        status: int | None = None,
     ) -> None:
-        self.status, self.title = CODES[code]
+        usual_status, self.title = CODES[code]
+        self.status = status or usual_status
         super().__init__(f"{code}: {detail or self.title}")
         self.code = code
         self.detail = detail

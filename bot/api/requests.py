@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any, Protocol
 
 from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
@@ -30,7 +29,7 @@ from bot.people.narrowing import answerers, people_named_by
 from bot.people.quorum import QuorumCheck
 from bot.policy.evaluation.merge import Permit, Refusal
 from bot.ports.people import Directory
-from bot.ports.process import Clock
+from bot.ports.process import Clock, Spawn
 from bot.questions.base import QuestionDraft, brief_of
 from bot.questions.form import AnswerForm, Form, Option
 from bot.questions.record import NewRequest, Rules, new_approval
@@ -82,14 +81,6 @@ _FINGERPRINTED = (
 )
 
 
-class Spawn(Protocol):
-    """Runs work in the background, until the process stops."""
-
-    def __call__(self, work: Coroutine[Any, Any, None], /) -> object:
-        """Start the work."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRequests:
     """Creates and cancels the requests of programs.
@@ -137,7 +128,7 @@ class ProgramRequests:
             return known, False
         _check_schema(asked)
         await self._check_room(caller.program)
-        await self._check_place(caller, channel)
+        await self._check_place(channel)
         asker = ProgramCall(
             program=caller.program.id,
             key_digest=hashlib.sha256(idempotency_key.encode()).hexdigest(),
@@ -377,15 +368,11 @@ class ProgramRequests:
             detail = f"{pending} requests of this program are undecided. Wait for some, or cancel."
             raise ApiProblemError("too-many-pending", detail, retry_after_s=60)
 
-    async def _check_place(self, caller: ApiCaller, channel: str) -> None:
-        """Refuse a channel that the bot is not in, and a program without an owner."""
+    async def _check_place(self, channel: str) -> None:
+        """Refuse a channel that the bot is not in."""
         if not await self.directory.is_in(channel):
             detail = "The bot is not in this channel. Invite it there."
             raise ApiProblemError("channel-out-of-scope", detail)
-        owner = await self.directory.person(caller.program.owner_id)
-        if owner.is_bot or owner.is_deleted or owner.is_guest or owner.is_external:
-            detail = "The owner of the program is no full member of the workspace any more."
-            raise ApiProblemError("key-revoked", detail)
 
     async def _requesters(
         self, program: ProgramRecord, asked: ApiCreateRequest, earlier: Iterable[Approval]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from agents.core.codec import Json
 from agents.gates.rulings import Judgement
 from bot.api.executions import ProgramExecutions
+from bot.api.keyring import KeyRing
 from bot.api.ports import ApiCaller, AskedRequest, ListMark, RequestFilter, RequestPage
 from bot.api.problems import ApiProblemError
 from bot.api.requests import ProgramRequests, group_name, is_of, request_id
@@ -44,6 +45,7 @@ class Programs:
     Args:
         storage: The database.
         directory: Looks people up.
+        keys: Knows the programs by their keys.
         requests: Creates and cancels requests.
         executions: Starts calls.
         waiters: Wakes programs that wait.
@@ -54,6 +56,7 @@ class Programs:
 
     storage: Stores
     directory: Directory
+    keys: KeyRing
     requests: ProgramRequests
     executions: ProgramExecutions
     waiters: Waiters
@@ -140,11 +143,8 @@ class Programs:
 
     async def owner(self, caller: ApiCaller) -> ApiPerson:
         """Return the person who answers for the program."""
-        person = await self.directory.person(caller.program.owner_id)
-        if person.is_bot or person.is_deleted or person.is_guest or person.is_external:
-            detail = "The owner of the program is no full member of the workspace any more."
-            raise ApiProblemError("key-revoked", detail)
-        return ApiPerson(id=person.user_id, name=person.name)
+        owner_id = caller.program.owner_id
+        return ApiPerson(id=owner_id, name=await self._name_of(owner_id))
 
     async def link(self, request_id: str) -> str:
         """Return the address of the card in Slack; empty without a card."""

@@ -99,7 +99,8 @@ class Act(StrEnum):
     KEY_REVOKED = "key_revoked"
     """A key of a program was revoked."""
     KEY_USED_WRONG = "key_used_wrong"
-    """A key was sent with a wrong secret, after its end, or from another network."""
+    """A key was sent with a wrong secret, in an address, from another network, after its end, or
+    after its owner had left."""
     PARKED = "parked"
     """A freeze kept a call from starting. The call waits until the freeze is lifted."""
     LAPSED = "lapsed"

@@ -55,6 +55,10 @@ ACTIONS: Mapping[str, LogAction] = {
         "A program sent its key in an address. The key is revoked, because logs have it.",
         "Make a new key.",
     ),
+    "api_owner_not_told": LogAction(
+        "Slack did not take the direct message that tells the owner of a program of a revoked key.",
+        "Tell the owner yourself.",
+    ),
     "audit_chain_broken": LogAction(
         "The newest audit entry is damaged. The chain continues behind an entry that says so.",
         "Run `countersign audit verify`. Check the disk.",

@@ -280,11 +280,16 @@ async def left_by_requester(
 ) -> Literal["", "workspace", "channel"]:
     """Return what the first requester has left: the workspace, the channel, or nothing.
 
+    The owner of a program need not be in the channel, but must be a full member of the workspace.
+
     Raises:
         DirectoryError: A look-up failed.
     """
     by = approval.requester_id
-    if (await directory.person(by)).is_deleted:
+    person = await directory.person(by)
+    if approval.origin.program:
+        return "" if person.is_full_member else "workspace"
+    if person.is_deleted:
         return "workspace"
     if is_direct(approval) or by in await directory.channel_members(approval.channel_id):
         return ""

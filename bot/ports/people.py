@@ -64,6 +64,11 @@ class Person:
     enterprise_id: str = ""
     own_team_id: str = ""
 
+    @property
+    def is_full_member(self) -> bool:
+        """Whether the user is an active full member of the bot's workspace."""
+        return not (self.is_bot or self.is_deleted or self.is_guest or self.is_external)
+
     def is_home(self, actor: Actor, team_id: str) -> bool:
         """Whether the user is a member of a workspace, by the payload and the profile."""
         if actor.team_id and actor.team_id == team_id:

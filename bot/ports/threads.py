@@ -218,6 +218,16 @@ class Notices(Protocol):
         """
         ...
 
+    async def tell(self, text: str, *, to: str, key: str) -> None:
+        """Send a direct message, once for each key.
+
+        Args:
+            text: The message, as mrkdwn.
+            to: Slack user id of the person.
+            key: Id of the message.
+        """
+        ...
+
     async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
         """Post who asked an agent about a message, in the thread of that message.
 

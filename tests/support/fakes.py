@@ -110,6 +110,7 @@ class FakeNotices:
         alerts: Whom an alert went to, and of which approval.
         seen: Of which approval it was shown who has seen its alert, who, and on which message.
         admins: Which admin was asked about which approval, by whom, and with which words.
+        told: Who got a direct message, by its key, and the message.
         askers: Who asked an agent about a message: channel, thread, person, and the question's id.
         summaries: Ends of requests as a summary has them, by thread; each showing adds one.
         freezes: Alerts about freezes, in the order in which they were drawn.
@@ -126,6 +127,7 @@ class FakeNotices:
     admins: list[tuple[str, str, str, str]] = field(default_factory=list)
     summaries: dict[str, list[list[str]]] = field(default_factory=dict)
     askers: list[tuple[str, str, str, str]] = field(default_factory=list)
+    told: dict[str, tuple[str, str]] = field(default_factory=dict)
     freezes: list[FreezeAlert] = field(default_factory=list)
     reminded: list[tuple[str, str, int]] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
@@ -166,6 +168,11 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", "fatal_error")
         self.admins.append((to, approval.approval_id, by, text))
+
+    async def tell(self, text: str, *, to: str, key: str) -> None:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", self.fault)
+        self.told[key] = (to, text)
 
     async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
         if self.is_down:

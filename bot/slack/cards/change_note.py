@@ -13,7 +13,7 @@ from bot.records.approval import Approval, Status
 from bot.redaction.mask import mask_text
 from bot.slack.cards.footer import all_of
 from bot.words import say
-from bot.words.mrkdwn import channel, clock, date, mention
+from bot.words.mrkdwn import channel, clock, date, escape, mention
 from bot.words.times import utc
 
 _REASON = 300
@@ -112,7 +112,10 @@ def _gone(approval: Approval, person: str = "{}") -> list[str]:
     if gone := approval.requester_gone:
         who = person.format(mention(approval.requester_id))
         place = channel(approval.channel_id) or say("line.this_channel")
-        lines.append(say(f"line.left_{gone}", who=who, channel=place))
+        key, program = f"line.left_{gone}", escape(approval.origin.program_name)
+        if program:
+            key = "line.left_program"
+        lines.append(say(key, who=who, channel=place, program=program))
     return lines
 
 

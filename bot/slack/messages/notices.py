@@ -33,6 +33,7 @@ ALERT_EVENT = "countersign_alert"
 FREEZE_EVENT = "countersign_freeze"
 ADMIN_EVENT = "countersign_admin"
 ASKER_EVENT = "countersign_asker"
+TOLD_EVENT = "countersign_told"
 SUMMARY_EVENT = "countersign_summary"
 
 MakeCard = Callable[[], Awaitable[Card]]
@@ -111,6 +112,12 @@ class SlackNotices:
             stays=True,
         )
         await self.poster.put(putting, card)
+
+    @said_to_all
+    async def tell(self, text: str, *, to: str, key: str) -> None:
+        """See `Notices`."""
+        putting = Putting(event=TOLD_EVENT, record_id=key, channel_id=to, looks=True, stays=True)
+        await self.poster.put(putting, Card(text=text, blocks=[section(text)]))
 
     @said_to_all
     async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bot.api.keyring import KeyRing
 from bot.api.problems import ApiProblemError
 from bot.clock import system_clock
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
@@ -17,6 +16,7 @@ from bot.records.programs import MOST_LIVE_KEYS, key_id
 from bot.stores import Stores
 from slack_sandbox import ADA, GUS, OPS, TEAM, Sandbox
 from tests.scenario.commands.test_upkeep import Place, place
+from tests.support.keyring import a_ring
 
 __all__ = ["place"]
 
@@ -43,7 +43,7 @@ def beside_slack(place: Place, work: Callable[[Stores], Awaitable[None]]) -> Non
 
 async def opens(storage: Stores, key: str) -> str:
     """The name of the program that a running bot knows by a key, or the code of the refusal."""
-    ring = KeyRing(storage.programs, storage.audit, system_clock)
+    ring = a_ring(storage, system_clock, ADA)
     try:
         caller = await ring.caller(f"Bearer {key}", address="127.0.0.1")
     except ApiProblemError as error:

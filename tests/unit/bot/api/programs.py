@@ -38,7 +38,8 @@ from bot.observability.events import BotEvent
 from bot.records.programs import ProgramScope, key_digest, key_id, new_key
 from bot.stores import Stores
 from tests.contract.builders import a_program, a_program_key
-from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, Queue
+from tests.support.keyring import a_ring
 from tests.support.stores import SqliteStores
 
 CALL: dict[str, Any] = {"title": "Deploy", "tool": "deploy", "arguments": {"env": "production"}}
@@ -266,6 +267,9 @@ class Doorstep:
     storage: Stores
     clock: FakeClock
     use: FakeUseCases
+    directory: FakeDirectory
+    notices: FakeNotices
+    queue: Queue
     door: ApiDoor
     ring: KeyRing
     port: int
@@ -357,7 +361,8 @@ async def doorstep(
             await storage.open()
             stack.push_async_callback(storage.close)
         use = FakeUseCases(clock)
-        ring = KeyRing(storage.programs, storage.audit, clock)
+        directory, notices, queue = FakeDirectory(), FakeNotices(), Queue()
+        ring = a_ring(storage, clock, "U0OLGA", directory=directory, notices=notices, queue=queue)
         missing: list[str] = []
         told: list[BotEvent] = []
 
@@ -376,4 +381,18 @@ async def doorstep(
         listening = await stack.enter_async_context(AsyncExitStack())
         port = await door.listen(host="127.0.0.1", port=0, stack=listening)
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        yield Doorstep(listening, storage, clock, use, door, ring, port, http, missing, told)
+        yield Doorstep(
+            listening=listening,
+            storage=storage,
+            clock=clock,
+            use=use,
+            directory=directory,
+            notices=notices,
+            queue=queue,
+            door=door,
+            ring=ring,
+            port=port,
+            http=http,
+            missing=missing,
+            told=told,
+        )

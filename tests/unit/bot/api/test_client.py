@@ -12,7 +12,6 @@ import pytest
 
 from bot.api.canonical import call_digest
 from bot.api.door import ApiDoor
-from bot.api.keyring import KeyRing
 from bot.records.approval import Status
 from bot.records.programs import key_digest, key_id, new_key
 from bot.records.switch import FreezeScope
@@ -31,6 +30,7 @@ from countersign_client import (
 from countersign_client.hooks import AGENTS, Printed, answer
 from countersign_client.hooks.trying import RECORDED
 from tests.contract.builders import a_program_key
+from tests.support.keyring import a_ring
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import URL, a_caller, an_office, programs_of
 from tests.unit.bot.office import BEN, Office
@@ -77,7 +77,7 @@ async def play() -> AsyncIterator[Play]:
 
         door = ApiDoor(
             use=programs_of(office),
-            keys=KeyRing(storage.programs, storage.audit, office.clock),
+            keys=a_ring(storage, office.clock, directory=office.directory),
             url=URL,
             is_ready=is_ready,
             clock=office.clock,

@@ -243,6 +243,39 @@ async def test_a_key_in_an_address_is_revoked_at_once(step: Doorstep, where: str
     assert key not in json.dumps(answer.body)
     assert (await step.call("GET", "/v1/me")).code == "key-revoked"
     assert ("key_revoked", "it stood in an address") in await step.acts()
+    assert ("key_used_wrong", "key-in-address") in await step.acts()
+    await step.call("GET", where.format(key), key="")
+    await step.queue.run()
+    (message,) = step.notices.told.values()
+    assert message[0] == "U0OLGA"
+    assert key[:12] in message[1]
+    assert key not in message[1]
+
+
+async def test_a_key_ends_at_every_route_when_its_owner_leaves(step: Doorstep) -> None:
+    for changes in ({"is_deleted": True}, {"is_guest": True}):
+        key = await step.key("-".join(changes).replace("_", "-"))
+        step.directory.add("U0OLGA")
+        assert (await step.call("GET", "/v1/me", key=key)).status == 200
+        step.directory.add("U0OLGA", **changes)
+        assert (await step.call("GET", "/v1/me", key=key)).status == 200  # known for 15 seconds
+        step.clock.forward(seconds=CACHE_MS / 1000)
+        for route in ROUTES:
+            if route.needs_key:
+                at = route.path.replace("{id}", ID)
+                answer = await step.call(route.method, at, key=key, json={} if route.body else None)
+                assert (answer.status, answer.code) == (403, "key-revoked"), route.name
+    assert ("key_used_wrong", "owner-left") in await step.acts()
+
+
+async def test_a_key_whose_owner_cannot_be_looked_up_waits(step: Doorstep) -> None:
+    key = await step.key()
+    step.directory.is_down = True
+    answer = await step.call("GET", "/v1/me", key=key)
+    assert (answer.status, answer.code) == (503, "slack-unavailable")
+    assert answer.headers["Retry-After"]
+    step.directory.is_down = False
+    assert (await step.call("GET", "/v1/me", key=key)).status == 200
 
 
 async def test_a_key_that_only_looks_like_another_revokes_nothing(step: Doorstep) -> None:
@@ -323,6 +356,43 @@ async def test_each_answer_is_told_without_its_key(step: Doorstep) -> None:
         ProgramAnswered("getMe", "key-invalid"),
         ProgramAnswered("", "key-in-address"),
     ]
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if route.needs_key], ids=lambda route: route.name
+)
+async def test_each_wrong_key_gets_its_code_at_each_route_and_is_written_nowhere(
+    route: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Check 9."""
+    caplog.set_level(logging.DEBUG)
+    async with doorstep(proxies=["127.0.0.0/8"]) as step:
+        rows = {
+            "none": ("", 401, "key-missing"),
+            "check": ((await step.key("a"))[:-1] + "!", 401, "key-invalid"),
+            "unknown": (new_key(), 401, "key-invalid"),
+            "expired": (await step.key("b", key_expires_ms=step.clock()), 401, "key-expired"),
+            "revoked": (await step.key("c", key_revoked_ms=step.clock()), 401, "key-revoked"),
+            "address": (await step.key("d", networks=("10.0.0.0/8",)), 403, "network-not-allowed"),
+        }
+        if route.scope is not None:
+            others = tuple(scope for scope in ProgramScope if scope != route.scope)
+            rows["scope"] = (await step.key("e", scopes=others), 403, "scope-missing")
+        said: list[str] = []
+        for name, (key, status, code) in rows.items():
+            answer = await step.call(
+                route.method,
+                route.path.replace("{id}", ID),
+                key=key,
+                json={} if route.body else None,
+                headers={"X-Forwarded-For": "192.0.2.1"},
+            )
+            assert (answer.status, answer.code) == (status, code), name
+            said.append(json.dumps(answer.body))
+        entries = await step.storage.audit.of_thread("", limit=100)
+        places = (*said, *map(repr, entries), *map(repr, step.told), caplog.text)
+        secrets = [key[13:] for key, _, _ in rows.values() if key]
+        assert not [text for text in places for secret in secrets if secret in text]
 
 
 # Bodies and headers (9, rows 10 and 25)

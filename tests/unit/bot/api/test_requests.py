@@ -10,6 +10,7 @@ import pytest
 from bot.api.problems import ApiProblemError
 from bot.errors import NotApproverError
 from bot.records.approval import Kind, Status
+from bot.slack.cards.change_note import wrote_since
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     ASKS,
@@ -21,7 +22,7 @@ from tests.unit.bot.api.program_office import (
     programs_of,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA
 
 DENIES = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not on Fridays."}}
 ALLOWS = {"name": "free", "when": {"program": "ci", "tool": "deploy"}, "then": "allow"}
@@ -127,12 +128,12 @@ async def test_who_is_named_cannot_approve_and_nobody_gains_by_it(storage: Sqlit
         ({}, {"kind": "edit", "schema": {"type": "object", "required": ["x"]}},
          "arguments-do-not-fit"),
         ({}, {"expires_in": 2_000_000}, "expires-too-long"),
-        ({"owner_id": GUS}, {}, "key-revoked"),
     ],
 )  # fmt: skip
 async def test_what_the_key_does_not_allow_is_refused(
     storage: SqliteStores, caller: dict[str, Any], changes: dict[str, Any], code: str
 ) -> None:
+    """Check 9, for tools and channels."""
     office = an_office(storage)
     with pytest.raises(ApiProblemError) as caught:
         await a_request(office, a_caller(**caller), **changes)
@@ -284,6 +285,29 @@ async def test_an_expired_request_is_told_as_expired(storage: SqliteStores) -> N
     await office.queue.run()
     after = await programs_of(office).get(a_caller(), request.id)
     assert (after.status, after.decision) == ("expired", None)
+
+
+@pytest.mark.parametrize("left", [{"is_deleted": True}, {"is_guest": True}])
+async def test_a_pending_request_stays_and_says_that_its_owner_left(
+    storage: SqliteStores, left: dict[str, bool]
+) -> None:
+    office = an_office(storage)
+    request = await a_request(office)
+    office.directory.add(OLGA, **left)
+    await office.attendance.look_who_asked(OLGA)
+    record = await the_record(office, request)
+    assert (record.status, record.requester_gone) == (Status.PENDING, "workspace")
+    assert "answers for ci, has left" in str(wrote_since(record))
+    await office.decide(record, by=ADA)
+    assert (await the_record(office, request)).status is Status.APPROVED
+
+
+async def test_an_owner_need_not_be_in_the_channel(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    office.directory.channels[CHANNEL] = frozenset({ADA, BEN})
+    request = await a_request(office)
+    await office.attendance.look_who_asked(OLGA)
+    assert (await the_record(office, request)).requester_gone == ""
 
 
 async def test_the_address_of_a_request_is_that_of_its_card(storage: SqliteStores) -> None:
