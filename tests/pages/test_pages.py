@@ -96,6 +96,27 @@ def test_what_is_looked_for_in_pages_is_found() -> None:
     assert files_of("bot/nothing.py") == files_of("test_nothing.py") == []
 
 
+def test_each_page_of_the_site_stands_once_in_its_contents() -> None:
+    docs = ROOT / "docs"
+    written = (docs / "index.md").read_text("utf-8")
+    contents = [
+        name
+        for toctree in re.findall(r"^```\{toctree\}\n(.*?)^```$", written, re.MULTILINE | re.DOTALL)
+        for name in toctree.splitlines()
+        if not name.startswith(":")
+    ]
+    below = {
+        "index",
+        *(f"reference/python-api/{page.stem}" for page in docs.glob("reference/python-api/*.md")),
+    }
+    pages = {
+        page.relative_to(docs).with_suffix("").as_posix()
+        for page in docs.rglob("*.md")
+        if "_build" not in page.parts
+    }
+    assert sorted(contents) == sorted(pages - below | {"reference/python-api/index"})
+
+
 def test_the_glossary_has_each_word_once_in_order_with_one_sentence() -> None:
     rows = re.findall(
         r"^\| \*\*([\w ]+)\*\* \| (.+) \|$",
