@@ -48,7 +48,7 @@ def interrupt(info: object) -> NoReturn:
     are resumed each on its own.
 
     Example:
-        Ask in a tool:
+        Ask in a tool::
 
             @tool
             async def book(city: str) -> str:
