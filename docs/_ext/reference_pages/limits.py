@@ -18,7 +18,7 @@ PURPOSE = (
 _GROUPS = (
     ("Policies and settings", ("bot.policy", "bot.config", "bot.ports", "bot.redaction")),
     ("Slack and people", ("bot.slack", "bot.http", "bot.layout", "bot.questions", "bot.people")),
-    ("Programs", ("bot.api",)),
+    ("Programs", ("bot.api", "bot.webhooks")),
     (
         "Work and processes",
         (
