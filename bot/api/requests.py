@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -24,11 +25,12 @@ from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import decision_entries, note_decision, request_entry
 from bot.clock import milliseconds
 from bot.layout.forms.schema import foreign
+from bot.people.approvers import approvers_of
 from bot.people.lookup import LookupOnce
 from bot.people.narrowing import answerers, people_named_by
 from bot.people.quorum import QuorumCheck
 from bot.policy.evaluation.merge import Permit, Refusal
-from bot.ports.people import Directory
+from bot.ports.people import CHANNEL, Directory
 from bot.ports.process import Clock, Spawn
 from bot.questions.base import QuestionDraft, brief_of
 from bot.questions.form import AnswerForm, Form, Option
@@ -57,6 +59,8 @@ QUESTIONS = "ask"
 """Name of questions in the tool patterns of a program."""
 _APART = "\0"
 """Stands in no idempotency key."""
+MOST_PER_PERSON = 20
+"""Maximum number of undecided requests of one program for one person, group or channel."""
 _MOST_IN_GROUP = 200
 """How many earlier requests of a group are read for its requesters."""
 _USED_UP = frozenset(
@@ -145,10 +149,12 @@ class ProgramRequests:
         )
         name = request_id(caller.program, idempotency_key, generation)
         approval = await self._made(caller, asked, asker, name=name, channel=channel)
-        is_pending = approval.status is Status.PENDING
+        if approval.status is Status.PENDING:
+            await self._check_attention(approval)
+        has_card = approval.status in {Status.PENDING, Status.UNDECIDABLE}
         born = (
             self.attendance().born(approval)
-            if is_pending
+            if has_card
             else approval.changed(due_ms=None, open=False)
         )
         if not await self.storage.approvals.insert(born):  # made elsewhere at the same moment
@@ -157,7 +163,7 @@ class ProgramRequests:
         if born.decision is not None and born.status is not Status.UNDECIDABLE:
             entries += decision_entries(born, born.decision)
         await self.storage.audit.append(*entries)
-        if is_pending:
+        if has_card:
             self.spawn(self.attendance().request([born]))
         self.changed(born)
         return born, True
@@ -251,7 +257,7 @@ class ProgramRequests:
             asker=asker,
             thread_id=thread_id,
             place=RequestPlace(channel_id=channel, thread_ts=_root_of(earlier)),
-            requesters=await self._requesters(program, asked, earlier),
+            requesters=_requesters(program, asked, earlier),
             title=asked.title,
             origin=RequestOrigin(
                 door=caller.door,
@@ -261,6 +267,7 @@ class ProgramRequests:
                 owner=program.owner_id,
                 requested_for=asked.requested_for or "",
                 claimed=asked.requested_for is not None,
+                claims=await self._claims(asked, earlier),
                 source=_source_of(asked),
             ),
         )
@@ -368,29 +375,34 @@ class ProgramRequests:
             detail = f"{pending} requests of this program are undecided. Wait for some, or cancel."
             raise ApiProblemError("too-many-pending", detail, retry_after_s=60)
 
+    async def _check_attention(self, approval: Approval) -> None:
+        """Refuse a request if a person has too many undecided ones of its program."""
+        program = approval.origin.program
+        pending = {**PENDING, "asker.program": program}
+        if await self.storage.approvals.count(pending) < MOST_PER_PERSON:
+            return
+        page = await self.storage.approvals.find(pending, sort=["expires_ms"])
+        counts = Counter(name for other in page.documents for name in _asked_by_name(other))
+        if any(counts[name] >= MOST_PER_PERSON for name in _asked_by_name(approval)):
+            detail = f"A person has {MOST_PER_PERSON} undecided requests of this program."
+            raise ApiProblemError("too-many-pending", detail, retry_after_s=60)
+
     async def _check_place(self, channel: str) -> None:
         """Refuse a channel that the bot is not in."""
         if not await self.directory.is_in(channel):
             detail = "The bot is not in this channel. Invite it there."
             raise ApiProblemError("channel-out-of-scope", detail)
 
-    async def _requesters(
-        self, program: ProgramRecord, asked: ApiCreateRequest, earlier: Iterable[Approval]
-    ) -> tuple[str, ...]:
-        """Return the people whose words may have led to the request, the owner first.
-
-        Naming a person only excludes that person.
-        """
-        people = [program.owner_id]
+    async def _claims(self, asked: ApiCreateRequest, earlier: Iterable[Approval]) -> dict[str, str]:
+        """Return the names of the people whom the program named, by Slack user id."""
+        claims = {name: words for other in earlier for name, words in other.origin.claims.items()}
         if asked.requested_for is not None:
             person = await self.directory.person(asked.requested_for)
             if person.is_bot or person.is_deleted or not person.team_id:
                 detail = "requested_for names no active member of the workspace."
                 raise ApiProblemError("person-unknown", detail)
-            people.append(asked.requested_for)
-        for approval in earlier:
-            people += [*approval.all_requesters, *_speakers(approval)]
-        return tuple(dict.fromkeys(people))
+            claims[asked.requested_for] = person.name
+        return claims
 
 
 def request_id(program: ProgramRecord, key: str, generation: int = 0) -> str:
@@ -470,6 +482,25 @@ def _check_schema(asked: ApiCreateRequest) -> None:
     if asked.arguments is not None and (faults := misfits(schema, asked.arguments)):
         inside = [ApiFault(f"/arguments{fault.pointer}", fault.detail) for fault in faults]
         raise ApiProblemError("arguments-do-not-fit", faults=inside)
+
+
+def _requesters(
+    program: ProgramRecord, asked: ApiCreateRequest, earlier: Iterable[Approval]
+) -> tuple[str, ...]:
+    """Return the people whose words may have led to the request, the owner first.
+
+    Naming a person only excludes that person.
+    """
+    people = [program.owner_id, *([asked.requested_for] if asked.requested_for else [])]
+    for approval in earlier:
+        people += [*approval.all_requesters, *_speakers(approval)]
+    return tuple(dict.fromkeys(people))
+
+
+def _asked_by_name(approval: Approval) -> set[str]:
+    """Return the people and user groups that decide or answer, or the channel."""
+    names = (approval.channel_id if name == CHANNEL else name for name in approvers_of(approval))
+    return {*names} - {*approval.all_requesters}
 
 
 def _speakers(approval: Approval) -> list[str]:

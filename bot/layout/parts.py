@@ -18,6 +18,7 @@ from bot.people.approvers import backups_of, next_step_ms
 from bot.policy.progress import progress_of
 from bot.ports.people import CHANNEL
 from bot.records.approval import Approval, Status
+from bot.records.origin import RequestOrigin
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess
@@ -26,6 +27,7 @@ from bot.words.mrkdwn import date, escape, is_person, mention
 
 REASON = 500
 APPROVERS = 400
+_NAME = 100
 MOST_PEOPLE = 10
 """The maximum number of mentioned requesters; others are counted."""
 TEXT = 1_200
@@ -133,18 +135,28 @@ def stuck_words(approval: Approval) -> str:
 
 
 def asked_by(approval: Approval) -> str:
-    """Mention all requesters, the most recent first; or name the program that asks."""
+    """Name all requesters, the most recent first; or the program that asks, then the others."""
     origin = approval.origin
+    people = [_asker(origin, user_id) for user_id in approval.all_requesters]
     if origin.program:
+        named = (origin.owner, origin.requested_for)
+        others = (name for name in approval.all_requesters if name not in named)
         key = "line.by_program_for" if origin.requested_for else "line.by_program"
-        owner, who = mention(origin.owner), mention(origin.requested_for)
-        return say(key, program=escape(origin.program_name), owner=owner, who=who)
-    people = [mention(user_id) for user_id in approval.all_requesters]
+        owner, who = mention(origin.owner), _asker(origin, origin.requested_for)
+        words = say(key, program=escape(origin.program_name), owner=owner, who=who)
+        people = [words, *(_asker(origin, user_id) for user_id in others)]
     if len(people) > MOST_PEOPLE:
         people[MOST_PEOPLE:] = [say("line.more_people", n=len(people) - MOST_PEOPLE)]
     if len(people) == 1:
         return people[0]
     return say("line.and", a=", ".join(people[:-1]), b=people[-1])
+
+
+def _asker(origin: RequestOrigin, user_id: str) -> str:
+    """Mention a requester; name one of whom only a program says so, without a mention."""
+    if user_id not in origin.claims:
+        return mention(user_id)
+    return escape(show(origin.claims[user_id], _NAME, one_line=True).text)
 
 
 def members() -> str:

@@ -53,6 +53,9 @@ class RequestOrigin(Part):
     """Slack user id of the person for whom the program asks; empty if it names none."""
     claimed: bool = False
     """Whether `requested_for` is only the program's word."""
+    claims: Mapping[str, Text] = {}
+    """Names of the people whom the program named in this group, by Slack user id. Cards name them
+    without a mention, so that a program notifies nobody."""
     source: ClaimedSource | None = None
     """The program's own description; None without one."""
 

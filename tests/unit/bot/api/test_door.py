@@ -189,10 +189,8 @@ async def test_me_tells_the_rights_of_the_key(step: Doorstep) -> None:
 )
 async def test_a_wrong_key_is_refused(step: Doorstep, authorization: str, code: str) -> None:
     key = await step.key()
-    last = "0" if key[-1] != "0" else "1"
-    text = authorization.format(
-        key=key, typo=key[:-1] + last, unknown=new_key(), forged=_with_id(key[4:12])
-    )
+    typo, forged = _with_wrong_check(key), _with_id(key[4:12])
+    text = authorization.format(key=key, typo=typo, unknown=new_key(), forged=forged)
     answer = await step.call("GET", "/v1/me", key="", headers={"Authorization": text})
     assert (answer.status, answer.code) == (401, code)
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -200,6 +198,11 @@ async def test_a_wrong_key_is_refused(step: Doorstep, authorization: str, code: 
     assert await step.acts() == (
         [("key_used_wrong", "secret")] if "forged" in authorization else []
     )
+
+
+def _with_wrong_check(key: str) -> str:
+    """A key with a typing error."""
+    return key[:-1] + ("1" if key[-1] == "0" else "0")
 
 
 def _with_id(key_id: str) -> str:
@@ -369,7 +372,7 @@ async def test_each_wrong_key_gets_its_code_at_each_route_and_is_written_nowhere
     async with doorstep(proxies=["127.0.0.0/8"]) as step:
         rows = {
             "none": ("", 401, "key-missing"),
-            "check": ((await step.key("a"))[:-1] + "!", 401, "key-invalid"),
+            "check": (_with_wrong_check(await step.key("a")), 401, "key-invalid"),
             "unknown": (new_key(), 401, "key-invalid"),
             "expired": (await step.key("b", key_expires_ms=step.clock()), 401, "key-expired"),
             "revoked": (await step.key("c", key_revoked_ms=step.clock()), 401, "key-revoked"),

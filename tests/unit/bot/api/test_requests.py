@@ -160,10 +160,18 @@ async def test_a_rule_that_names_the_program_allows_without_a_card(storage: Sqli
     assert office.notifier.cards == {}
 
 
-async def test_a_rule_of_the_house_asks_people(storage: SqliteStores) -> None:
+async def test_a_rule_of_the_house_asks_people_and_one_for_a_program_lets_it_run(
+    storage: SqliteStores,
+) -> None:
+    """Check 10; that `house` lets an agent's call run is in `evaluation/test_programs.py`."""
     house = {"name": "house", "when": {"tool": "deploy"}, "then": "allow"}
-    office = an_office(storage, house)
-    assert (await a_request(office)).status in {"pending", "failed", "rejected"}
+    pipeline = {"name": "ci", "when": {"program": "ci-*", "tool": "lint"}, "then": "allow"}
+    ask = {**ASKS, "when": {"program": "*"}}
+    office = an_office(storage, house, pipeline, ask)
+    ci, cd = a_caller(id="prg_7", name="ci-7"), a_caller(id="prg_8", name="cd-7", salt="6b" * 32)
+    assert (await a_request(office, ci)).status == "pending"
+    assert (await a_request(office, ci, key="l", tool="lint")).status == "approved"
+    assert (await a_request(office, cd, key="l", tool="lint")).status == "pending"
 
 
 async def test_too_many_undecided_requests_are_refused(storage: SqliteStores) -> None:
@@ -332,3 +340,24 @@ async def test_a_choice_reaches_the_program_by_its_value(
     after = await programs_of(office).get(a_caller(), request.id)
     assert after.decision is not None
     assert (after.status, after.decision.answer) == ("answered", told)
+
+
+async def test_the_21st_undecided_request_for_one_person_waits(storage: SqliteStores) -> None:
+    """Check 16: many cards for one person lead to a yes without a look."""
+    both = {"sre": {"users": [ADA, BEN]}, "lead": {"users": [ROSA]}}
+    lead = {"name": "lead", "when": {"program": "*", "tool": "drop"}, "then": {"ask": LEAD}}
+    office = an_office(storage, lead, {**ASKS, "when": {"program": "*"}}, groups=both)
+    for number in range(20):
+        await a_request(office, key=f"k{number}")
+    with pytest.raises(ApiProblemError) as caught:
+        await a_request(office, key="k20")
+    assert (caught.value.code, caught.value.retry_after_s) == ("too-many-pending", 60)
+    assert await storage.approvals.count({"status": "pending"}) == 20
+    assert (await a_request(office, key="l", tool="drop")).status == "pending"  # of another person
+    other = a_caller(id="prg_2", name="cd", salt="6b" * 32)
+    assert (await a_request(office, other, key="k20")).status == "pending"  # of another program
+    await programs_of(office).cancel(a_caller(), (await a_request(office, key="k0")).id, reason="")
+    assert (await a_request(office, key="k20")).status == "pending"
+
+
+LEAD: dict[str, Any] = {"approve": [{"from": ["lead"]}]}

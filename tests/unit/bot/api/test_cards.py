@@ -1,0 +1,124 @@
+"""The cards of programs' requests: who asks, who decides, and what people can do there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.errors import DirectoryError, NotApproverError
+from bot.layout.action_ids import ActionId
+from bot.records.approval import Approval, Status
+from bot.slack.cards.card_for import card_for
+from tests.support.stores import SqliteStores
+from tests.unit.bot.api.program_office import (
+    ASKS,
+    OLGA,
+    a_caller,
+    a_request,
+    an_office,
+    the_record,
+)
+from tests.unit.bot.office import ADA, BEN, CHANNEL
+
+GROUP: dict[str, Any] = {"where": {"group": "run-7"}}
+QUESTION: dict[str, Any] = {"kind": "question", "tool": None, "arguments": None}
+
+
+def card_of(approval: Approval) -> str:
+    """What people see of an approval, in mrkdwn."""
+    return json.dumps(card_for(approval, approvers_text="<@UBEN>").blocks, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "edit", "has_button"),
+    [
+        ("approval", "yes", False),
+        ("approval", "no", False),
+        ("edit", "no", False),
+        ("edit", "yes", True),
+    ],
+)
+async def test_people_edit_if_both_the_program_and_the_rule_let_them(
+    storage: SqliteStores, kind: str, edit: str, has_button: bool
+) -> None:
+    """Check 17: the program could not take an edit, or the rule forbids it."""
+    ask = {**ASKS["then"]["ask"], "edit": edit}
+    office = an_office(storage, {**ASKS, "then": {"ask": ask}})
+    record = await the_record(office, await a_request(office, kind=kind))
+    assert (f'"{ActionId.EDIT}"' in card_of(record)) is has_button
+
+
+async def test_all_whose_words_led_to_a_request_are_named_and_cannot_approve(
+    storage: SqliteStores,
+) -> None:
+    """Check 19: the owner, the named person, and who answered in the same group."""
+    groups = {"sre": {"users": [ADA, BEN, OLGA, "UMIA"]}}
+    office = an_office(storage, groups=groups)
+    office.directory.add("UMIA")
+    asking = await a_request(office, key="a", **QUESTION, **GROUP)
+    await office.decide(
+        await the_record(office, asking), Status.ANSWERED, by=BEN, answers=["Tuesday"]
+    )
+    named = a_caller(requester="named")
+    request = await a_request(office, named, key="b", requested_for=ADA, **GROUP)
+    record = await the_record(office, request)
+    for person in (OLGA, ADA, BEN):
+        with pytest.raises(NotApproverError):
+            await office.decide(record, by=person)
+    shown = card_of(record)
+    assert f"<@{OLGA}>" in shown
+    assert office.directory.people[ADA].name in shown
+    assert f"<@{BEN}>" in shown
+    await office.decide(record, by="UMIA")
+    assert (await the_record(office, request)).status is Status.APPROVED
+
+
+async def test_a_card_names_program_owner_and_person_and_mentions_no_claimed_person(
+    storage: SqliteStores,
+) -> None:
+    """Check 20: a mention would let a program notify whom it likes."""
+    office = an_office(storage)
+    office.directory.add("UFAR", name="Fara *Far*")
+    named = a_caller(requester="named")
+    record = await the_record(office, await a_request(office, named, requested_for="UFAR"))
+    card = card_for(record, approvers_text="<@UBEN>")
+    shown = card_of(record)
+    assert "the program ci (of <@UOLGA>) for" in shown
+    assert "Fara" in shown
+    assert "as it says" in shown
+    assert "<@UFAR>" not in shown + card.text
+
+
+async def test_a_request_that_nobody_can_decide_says_so_in_the_channel(
+    storage: SqliteStores,
+) -> None:
+    """Check 11: it fails at once, and people see why."""
+    office = an_office(storage, groups={"sre": {"users": [OLGA]}})
+    request = await a_request(office)
+    assert (request.status, request.failure and request.failure.code) == (
+        "failed",
+        "nobody-can-decide",
+    )
+    record = await the_record(office, request)
+    assert record.thread_card.ts
+    assert (record.open, record.due_ms) == (False, None)
+    actions = [entry.action for entry in await storage.audit.of_thread(record.thread_id, limit=9)]
+    assert actions == ["undecidable"]
+
+
+@pytest.mark.parametrize("changes", [{}, QUESTION], ids=["call", "question"])
+async def test_a_look_up_that_fails_stores_nothing_and_the_key_works_afterwards(
+    storage: SqliteStores, changes: dict[str, Any]
+) -> None:
+    """Check 11."""
+    office = an_office(storage)
+    office.directory.is_down = True
+    with pytest.raises(DirectoryError):
+        await a_request(office, **changes)
+    assert await storage.approvals.count({}) == 0
+    assert office.notifier.cards == {}
+    office.directory.is_down = False
+    assert (await a_request(office, **changes)).status == "pending"
+    assert CHANNEL in {card.channel_id for card in office.notifier.cards.values()}
