@@ -198,6 +198,7 @@ class Runner:
             CheckpointConflictError: The id belongs to an interrupted run.
             CheckpointBusyError: The id belongs to a running run.
             CheckpointClosedError: The id belongs to an ended run.
+            NoCheckpointStoreError: An id was given, and this runner has no store.
             AgentConfigError: The id is empty.
             RunCancelledError: The run was stopped. Raised instead of an interrupt event; the state
                 is stored.
@@ -211,6 +212,8 @@ class Runner:
             session=dict(session_values or {}),
             epoch=self._setup.epoch,
         )
+        if checkpoint_id is not None and self._setup.store is None:
+            raise NoCheckpointStoreError
         if checkpoint_id is not None and not checkpoint_id:
             raise AgentConfigError(
                 f"checkpoint_id is a text that is not empty, got {checkpoint_id!r}; leave it out "

@@ -84,8 +84,8 @@ class CompiledGraph(GraphThreads):
 
         Args:
             input: By key of the state, or an instance of the state's model.
-            thread_id: Id of the thread. A graph without a store needs none; its runs are not stored
-                and cannot be resumed.
+            thread_id: Id of the thread, for a graph with a store. Runs of a graph without a store
+                are not stored and cannot be resumed.
             cancel: Stops the run between two steps.
             step_limit: Maximum number of steps of this call; by default the limit of `compile`. A
                 sub-graph has its own.
@@ -244,7 +244,7 @@ class CompiledGraph(GraphThreads):
     async def _begin(
         self, given: Mapping[str, object] | BaseModel, thread_id: str, work: ThreadWork
     ) -> GraphResult:
-        if self._store is not None and not thread_id:
+        if (self._store is None) == bool(thread_id):  # one without the other stores nothing
             raise NoCheckpointerError(self.name, "invoke()")
         thread = GraphThread(self._store, thread_id)
         head = await thread.load()

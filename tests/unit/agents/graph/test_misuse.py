@@ -41,15 +41,22 @@ def one(lab: Lab) -> StateGraph:
 
 async def test_g050_without_a_store_questions_surface() -> None:
     lab = Lab(one, {"checkpoint_store": None})
-    result = await lab.start()
+    result = await lab.run({}, thread_id="")
     assert values_of(result) == ["q"]
     assert (result.thread_id, result.checkpoint) == ("", 0)
     for request in ({"resume": "x"}, {"resume_map": {ids(result)[0]: "x"}}, {}):
         with pytest.raises(NoCheckpointerError, match="checkpoint_store"):
             await lab.run(**request)
     assert lab.ran["a"] == 1
-    assert values_of(await lab.start()) == ["q"]
+    assert values_of(await lab.run({}, thread_id="")) == ["q"]
     assert lab.ran["a"] == 2
+
+
+async def test_g050_a_thread_id_needs_a_store() -> None:
+    lab = Lab(one, {"checkpoint_store": None})
+    with pytest.raises(NoCheckpointerError, match="needs a store"):
+        await lab.start()
+    assert lab.ran == {}
 
 
 async def test_g050_without_a_thread_id() -> None:

@@ -121,11 +121,18 @@ async def test_14_without_a_store_a_run_interrupts_and_cannot_be_resumed() -> No
     world, _ = pay_world()
     runner = Runner(world.agent())
 
-    events = await collect(runner.query("hi", checkpoint_id="1"))
+    events = await collect(runner.query("hi"))
 
     assert brief(events)[-1] == "INT agent:A;tool:pay:c1"
     with pytest.raises(NoCheckpointStoreError):
         await collect(runner.resume("1"))
+
+
+async def test_an_id_of_a_run_needs_a_store() -> None:
+    world, _ = pay_world()
+
+    with pytest.raises(NoCheckpointStoreError, match="checkpoint_store"):
+        await collect(Runner(world.agent()).query("hi", checkpoint_id="1"))
 
 
 async def test_16_what_cannot_be_stored_is_not_asked() -> None:
