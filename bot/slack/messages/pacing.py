@@ -19,8 +19,17 @@ from bot.slack.ratelimit import Pacer, TooSoonError
 logger = logging.getLogger(__name__)
 
 NO_PATIENCE = timedelta(0)
-OPTIONAL = frozenset({"reactions.add", "reactions.remove", "assistant.threads.setStatus"})
-"""Optional methods."""
+OPTIONAL = frozenset(
+    {
+        "agents.sessions.setStatus",
+        "assistant.threads.setStatus",
+        "assistant.threads.setSuggestedPrompts",
+        "chat.startStream",
+        "reactions.add",
+        "reactions.remove",
+    }
+)
+"""Methods that a workspace or a token may lack, and that the bot replaces or leaves out."""
 _WITHOUT = frozenset({"missing_scope", "not_allowed_token_type"})
 Arguments = dict[str, Any]
 

@@ -397,3 +397,24 @@ async def test_slack_lets_the_app_in_again(scene: Scene) -> None:
             scene.thread.channel_id, scene.thread.requester_id, "fine"
         )
     assert (scene.notifier.is_refused, healed) == (False, ["now"])
+
+
+@pytest.mark.parametrize("reason", ["missing_scope", "not_allowed_token_type"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "agents.sessions.setStatus",
+        "assistant.threads.setStatus",
+        "assistant.threads.setSuggestedPrompts",
+        "chat.startStream",
+        "reactions.add",
+        "reactions.remove",
+    ],
+)
+async def test_a_method_that_the_token_may_not_call_is_no_refusal_of_the_app(
+    scene: Scene, method: str, reason: str
+) -> None:
+    scene.sandbox.fail(method, error=reason)
+    with pytest.raises(DeliveryError, match=reason):
+        await scene.notifier.try_call(method, scene.thread.channel_id, {})
+    assert not scene.notifier.is_refused
