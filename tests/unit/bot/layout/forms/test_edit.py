@@ -207,7 +207,6 @@ def view_of(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     [
         ({"type": "string"}, "a", "b", "b"),
         ({"type": "string"}, "a\nb", "a\r\nc", "a\nc"),
-        ({"type": "string"}, "a", None, ""),
         ({"type": "integer"}, 3, " 5 ", 5),
         ({"type": "integer"}, 3, "-5", -5),
         ({"type": "number"}, 1.5, "2", 2.0),
@@ -306,6 +305,12 @@ def test_labels_and_hints_come_from_the_schema() -> None:
     assert blocks_of(one({"type": "array"}), {"x": []})[0]["hint"]["text"] == "Enter JSON."
     empty = {"type": "object", "properties": {"": {"type": "string"}}}
     assert blocks_of(empty, {"": "a"})[0]["label"]["text"] == "(no name)"
+
+
+def test_a_required_text_is_not_called_optional() -> None:
+    schema = one({"type": "string"})
+    assert blocks_of(schema, {"x": "a"})[0]["optional"] is False
+    assert edit(schema, {"x": "a"}, None).errors == {"argument_0": "This is required"}
 
 
 def test_empty_text_stays_empty() -> None:
