@@ -29,7 +29,8 @@ async def restoring(
 ) -> AsyncIterator[SqliteStorage]:
     """Prepare a copy of a backup for changes; link it into place when the block ends.
 
-    Nothing is overwritten. If the block fails, the directory has no database.
+    Nothing is overwritten. If the block fails, the directory has no database, and no bot makes a
+    new one in it.
 
     Args:
         directory: The data directory, which no bot may have open.
@@ -47,6 +48,7 @@ async def restoring(
     await asyncio.to_thread(_take, lock, directory)
     try:
         aside = await asyncio.to_thread(_put_aside, directory, copy)
+        lock.expect_file(aside / FILE_NAME)
         storage = SqliteStorage(aside, kinds, seal=seal)
         try:
             await storage.open()

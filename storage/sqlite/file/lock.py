@@ -61,6 +61,11 @@ class DirectoryLock:
             mark = identity(self._directory / FILE_NAME)
             _write(self._descriptor, f"{os.getpid()}\n{mark}\n")
 
+    def expect_file(self, file: Path) -> None:
+        """Record the identity of a database file that will be here: without it, nothing starts."""
+        if self._descriptor is not None:
+            _write(self._descriptor, f"{os.getpid()}\n{_NONE}\n{identity(file)}\n")
+
     def release(self) -> None:
         """Release the lock. Idempotent."""
         if self._descriptor is not None:

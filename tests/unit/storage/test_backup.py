@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.stores import KINDS
 from storage.audit import AuditEntry
-from storage.errors import StoreUnavailableError
-from storage.sqlite import back_up
+from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
+from storage.sqlite import back_up, has_database
 from storage.sqlite.restore import restoring
 from tests.support.stores import SqliteStores
 
@@ -141,3 +142,26 @@ async def test_no_copy_with_such_a_schema_is_restored(tmp_path: Path) -> None:
         async with restoring(tmp_path / "new", copy, ()):
             pytest.fail("it was opened")
     assert not (tmp_path / "new" / "countersign.db").exists()
+
+
+async def test_no_bot_starts_with_an_empty_database_after_a_restore_that_failed(
+    tmp_path: Path,
+) -> None:
+    storage = SqliteStores(tmp_path / "data")
+    await storage.open()
+    await storage.close()
+    await back_up(tmp_path / "data", tmp_path / "copy")
+    with pytest.raises(OSError, match="power cut"):
+        async with restoring(tmp_path / "new", tmp_path / "copy", KINDS):
+            raise OSError("power cut")
+
+    with pytest.raises(StoreBrokenError) as error:
+        await SqliteStores(tmp_path / "new").open()
+
+    assert error.value.fault is Fault.MISSING
+    assert has_database(tmp_path / "new")
+    async with restoring(tmp_path / "new", tmp_path / "copy", KINDS):
+        pass
+    restored = SqliteStores(tmp_path / "new")
+    await restored.open()
+    await restored.close()
