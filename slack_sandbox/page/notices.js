@@ -12,6 +12,7 @@ const MOST = 4;
  */
 export function notice(text, level = "info", action = null) {
   const host = document.getElementById("notices");
+  host.style.top = `${document.getElementById("columns").getBoundingClientRect().top + 8}px`;
   const kind = ["success", "warning", "error"].includes(level) ? level : "info";
   const sign = { success: "check", warning: "warn", error: "warn" }[kind] ?? "info";
   const remove = () => node.remove();

@@ -8,6 +8,7 @@ from slack_sandbox import ADA, ROSA
 from tests.browser.players import DESK, PHONE
 from tests.browser.shots import shot
 from tests.browser.test_demo import browser, demo, page, pytestmark
+from tests.browser.test_page import open_tool
 
 __all__ = ["browser", "demo", "page", "pytestmark"]
 
@@ -50,6 +51,20 @@ async def test_it_opens_as_ada_on_one_card_with_an_arrow_to_its_approval(page: P
     await expect(page.get_by_test_id("messages")).to_contain_text("payments 1.4.2 is live")
     await expect(page.get_by_test_id("guide-arrow")).to_be_hidden()
     await expect(page.get_by_test_id("guide-text")).to_contain_text("Try more")
+
+
+async def test_a_notice_stands_below_the_guide(page: Page) -> None:
+    await page.locator(APPROVE).click()
+    await expect(page.get_by_test_id("messages")).to_contain_text("payments 1.4.2 is live")
+    await open_tool(page, "time")
+    await page.get_by_test_id("time-next").click()
+    notice = page.get_by_test_id("notice").first
+    await expect(notice).to_be_visible()
+    await notice.evaluate("node => Promise.all(node.getAnimations().map(one => one.finished))")
+    above, below = await page.get_by_test_id("guide").bounding_box(), await notice.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
 
 
 async def test_an_approval_in_another_channel_is_no_step(page: Page, demo: str) -> None:
