@@ -271,6 +271,21 @@ class Office(Wiring):
             self.queue.spawn(self.threads.work(thread_id))
         await self.queue.run()
 
+    async def later(self, **passed: float) -> None:
+        """Time passes; what is due then is done, and the work that follows.
+
+        Args:
+            passed: How much, as of a `timedelta`; nothing passes when it is left out.
+        """
+        self.clock.forward(**passed)
+        await self.sweep.tick()
+        await self.queue.run()
+
+    async def asked(self, text: str, **more: Any) -> Approval:
+        """A message arrives, as in `hear`; what people are asked about then."""
+        await self.hear(text, **more)
+        return await self.the_approval()
+
     async def lend(self, owner_id: str, delegate_id: str = "", *, name: str = "") -> str:
         """Somebody lends their right for nine days, or is away where it is to nobody.
 

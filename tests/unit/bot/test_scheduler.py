@@ -35,8 +35,7 @@ async def test_nothing_is_due(storage: SqliteStores) -> None:
 
 async def test_a_reminder_then_an_expiry(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody answered.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert await office.sweep.tick() == 0
     office.clock.forward(minutes=15)
     assert await office.sweep.tick() == 1
@@ -66,8 +65,7 @@ async def test_work_that_is_still_this_process_s_own_is_done_by_its_tick(
     """Whoever took the message was cut off; its lease is here."""
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     assert office.shown() == ["Hello."]
 
 
@@ -78,8 +76,7 @@ def lapse_of(office: Office, *, patience: timedelta = timedelta(seconds=5)) -> T
 
 async def test_look_does_what_is_due_before_it_ends(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     lapse = lapse_of(office)
     assert await lapse.next_due_ms() == approval.due_ms
     office.clock.forward(minutes=15)
@@ -171,16 +168,14 @@ async def test_i4_a_clock_that_is_put_back_stops_no_reminder_and_no_expiry(
     storage: SqliteStores, put_back: Callable[[timedelta], None], behind: timedelta
 ) -> None:
     office = Office(storage, [PAY, say("Nobody answered.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     ticks: asyncio.Queue[float] = asyncio.Queue()
 
     class Sweep:
         failing: Mapping[str, Exception] = MappingProxyType({})
 
         async def tick(self) -> None:
-            await office.sweep.tick()
-            await office.queue.run()
+            await office.later()
             ticks.put_nowait(time.monotonic())
 
         async def seal(self) -> None:

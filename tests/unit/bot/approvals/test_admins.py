@@ -32,8 +32,7 @@ async def a_counter(storage: SqliteStores, *, is_over: bool) -> tuple[Counter, A
         await office.hear("<@UBOT> look")
     else:
         await counter.send(a_click(await office.the_approval(), ActionId.APPROVE, TOM))
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later()
     (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
     return counter, approval
 

@@ -222,13 +222,10 @@ async def test_a_question_whose_process_dies_is_put_again_by_another(
         notifier=office.notifier,
         owner="other",
     )
-    other.clock.forward(seconds=1)
-    await other.sweep.tick()
-    await other.queue.run()
+    await other.later(seconds=1)
     assert (await question_of(counter)).is_open
     other.clock.forward(seconds=EXPLAIN_AGAIN.total_seconds())
-    await other.sweep.tick()
-    await other.queue.run()
+    await other.later()
     assert (await question_of(counter)).answer == "For lunch."
     assert len(office.notifier.questions) == 1
 
@@ -329,8 +326,7 @@ async def test_the_agent_gets_what_people_may_see_and_no_secret(storage: SqliteS
     office = an_office(storage, TWO, turns_of_model=[say("Hello."), paying, say(f"With {SECRET}.")])
     await office.hear(ASK)
     counter = Counter.on(office)
-    await office.hear("<@UBOT> go on", ts="1800000001.000001", thread_ts=ROOT)
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> go on", ts="1800000001.000001", thread_ts=ROOT)
     assert approval.checkpoint_id.endswith("#2")
     await ask(counter, f"is it {SECRET}? {'y' * 2_000}")
 
@@ -373,9 +369,7 @@ async def test_an_agent_without_answers_gives_none(storage: SqliteStores) -> Non
 
 
 async def look(office: Office) -> None:
-    office.clock.forward(seconds=31)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(seconds=31)
 
 
 async def test_11_19_a_question_waits_for_the_end_of_a_freeze_of_turns(

@@ -231,8 +231,7 @@ async def test_who_may_no_longer_do_so_starts_nothing_a_minute_later(
     await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
     counter.office.clock.forward(minutes=2)
     counter.office.directory.add(MIA, is_deleted=True)
-    await counter.office.sweep.tick()
-    await counter.office.queue.run()
+    await counter.office.later()
     assert counter.office.ran == []
     assert (await counter.office.the_approval()).asked_again
 
@@ -252,9 +251,7 @@ async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
     await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
     counter.office.queue.drop()
     after = Office(storage, LOOK[1:], policy=glass(), clock=counter.office.clock, owner="after")
-    after.clock.forward(seconds=30)
-    await after.sweep.tick()
-    await after.queue.run()
+    await after.later(seconds=30)
     assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
     assert await acts(storage) == ["broke_glass", "decided", "started"]
 
@@ -304,8 +301,7 @@ async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
     for is_down in (True, False, False):
         after.notices.is_down = is_down
         clock.forward(minutes=5)
-        await after.sweep.tick()
-        await after.queue.run()
+        await after.later()
     assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
     assert (await storage.approvals.get(approval.approval_id)).due_ms is None
     assert await acts(storage) == ["broke_glass", "decided", "started"]

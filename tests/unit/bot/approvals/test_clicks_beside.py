@@ -153,8 +153,7 @@ async def test_i12_an_action_of_a_process_that_died_is_in_the_audit(
     assert "claimed" not in await acts(counter)
 
     for _ in range(2):
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later()
         assert (await acts(counter)).count("claimed") == 1
     assert (await acts(counter)).count("claimed") == 1
     assert (await storage.approvals.get(name)).acts == ()
@@ -282,8 +281,7 @@ async def test_a_refused_vote_finds_out_that_nobody_is_left_once_a_minute(
     assert not approval.stuck
 
     await press(counter, ActionId.APPROVE, TOM)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
     stuck = await storage.approvals.get(approval.approval_id)
     assert stuck.stuck
@@ -347,8 +345,7 @@ async def test_an_open_question_stops_asking_when_all_is_over(
         await counter.send(a_reply(counter, "stop"))
     elif action == "expiry":
         office.clock.now_ms = approval.expires_ms
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later()
     else:
         await office.decide(await office.the_approval(), Status.REJECTED)
     assert await office.open_approvals() == []
@@ -366,9 +363,7 @@ async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: Sql
     await counter.send(a_reply(counter, "the customer waits"))
     assert office.notifier.closed_questions == []
     office.notifier.failing.clear()
-    office.clock.forward(minutes=5)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=5)
     assert [question[2] for question in office.notifier.closed_questions] == ["answered"]
 
 
@@ -451,9 +446,7 @@ async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStores
     assert not approval.dialog[0].ts
     office.notifier.lost.clear()
 
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
 
     (question,) = (await office.the_approval()).dialog
     assert [question.ts] == [posted[0] for posted in office.notifier.questions.values()]

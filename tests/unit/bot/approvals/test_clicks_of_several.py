@@ -123,8 +123,7 @@ async def test_an_edit_that_a_rule_allows_runs_without_votes(storage: SqliteStor
     policy = forced(small, default={"ask": {**TWO, "edit": True}}, groups=GROUPS)
     office = an_office(storage, TWO, is_gated=False)
     office.policy = policy
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
 
     async def judge(asked: Approval, arguments: dict[str, Any]) -> Judgement | None:
         return await office.runner.judge(asked.checkpoint_id, asked.interrupt_id, arguments)

@@ -148,9 +148,7 @@ async def test_what_nobody_let_run_says_nothing_of_a_run(
     if status is Status.REJECTED:
         await office.decide(approval, status, reason="no")
     else:
-        office.clock.forward(hours=9)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(hours=9)
     stored = await storage.approvals.get(approval.approval_id)
     assert (stored.status, stored.execution) == (status, Execution())
 
@@ -164,9 +162,7 @@ async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approv
     first.queue.drop()
     second = Office(storage, list(turns), clock=first.clock, owner="second")  # type: ignore[arg-type]
     assert execution_of(await storage.approvals.get(approval.approval_id)) is not None
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     return second, approval, await second.the_approval()
 
 
@@ -217,9 +213,7 @@ async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
     first.queue.drop()
     over()
     second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     assert len(first.ran) == 1
     assert second.ran == []
     assert state_of(second, approval) is ExecutionState.ENDED
@@ -246,9 +240,7 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
     failing_at(storage.approvals, is_noted, StoreUnavailableError("away"))
     with pytest.raises(StoreUnavailableError):
         await office.decide(approval)
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert len(failed) == 1
     assert len(office.ran) == 1
     assert state_of(office, approval) is ExecutionState.ENDED
@@ -275,9 +267,7 @@ async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteSt
     second = Office(
         storage, [say("Paid.")], clock=first.clock, owner="second", make_agent=with_tool(pay)
     )
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     assert ran == [5, 5]
     assert state_of(second, approval) is ExecutionState.ENDED
 

@@ -75,8 +75,7 @@ async def granted(
 ) -> tuple[Counter, Approval]:
     """Somebody approves the first call, and allows others."""
     counter = Counter.on(office)
-    await office.hear("<@UBOT> look")
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> look")
     form = a_form(time, times, "as usual", only=only)
     await counter.send(a_click(approval, ActionId.GRANT, by))
     assert counter.views.opened[-1]["callback_id"] == ActionId.GRANT_MODAL
@@ -190,8 +189,7 @@ async def test_where_the_rule_allows_none_the_form_approves_this_call_alone(
 ) -> None:
     office = an_office(storage, looks("a", "b"), by_sre(**more))
     counter = Counter.on(office)
-    await office.hear("<@UBOT> look")
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> look")
     assert ActionId.GRANT not in json.dumps(card_for(approval, approvers_text="").blocks)
     await counter.send(a_click(approval, ActionId.GRANT, ADA))
     inputs = [
@@ -210,8 +208,7 @@ async def test_what_has_a_high_risk_is_never_allowed_in_advance(
 ) -> None:
     office = an_office(storage, looks("a", "b"), by_sre(risk=risk))
     counter = Counter.on(office)
-    await office.hear("<@UBOT> look")
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> look")
     assert ActionId.GRANT not in json.dumps(card_for(approval, approvers_text="").blocks)
     await counter.send(a_click(approval, ActionId.GRANT, ADA))
     assert counter.views.opened == []
@@ -245,8 +242,7 @@ async def test_the_card_offers_it_where_the_rule_allows_it(storage: SqliteStores
 async def test_who_may_not_approve_gives_no_grant(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a"))
     counter = Counter.on(office)
-    await office.hear("<@UBOT> look")
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> look")
     form = a_form("1h", "2")
     for who in (TOM, ROSA):
         await counter.send(a_click(approval, ActionId.GRANT, who))
@@ -265,8 +261,7 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores)
     office = an_office(storage, looks("a", "b"), policy)
     await office.lend(ADA, BEN)
     counter = Counter.on(office)
-    await office.hear("<@UBOT> look", user_id=ADA)
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> look", user_id=ADA)
     await counter.send(a_submission(approval, ActionId.GRANT_MODAL, a_form("1h", "2"), BEN))
     assert (await the_grant(office)).granter_id == BEN
     await again(office, by=ADA)
@@ -370,9 +365,7 @@ async def test_a_process_that_dies_between_use_and_start_uses_it_once(
     assert len((await the_grant(office)).uses) == 1
     dying.queue.drop()
     after = an_office(storage, looks("b"), clock=office.clock, owner="after")
-    after.clock.forward(minutes=2)
-    await after.sweep.tick()
-    await after.queue.run()
+    await after.later(minutes=2)
     assert after.ran == [("look", "b")]
     assert len((await the_grant(after)).uses) == 1
 
@@ -396,8 +389,7 @@ async def left_by_a_death(storage: SqliteStores) -> Office:
 async def take_up(office: Office, **passed: float) -> None:
     office.clock.forward(**(passed or {"minutes": 2}))
     for _ in range(2):  # a grant that this tick makes is drawn by the next
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later()
 
 
 async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
@@ -491,16 +483,13 @@ async def test_the_message_loses_its_button_when_the_time_is_over(storage: Sqlit
     _, approval = await granted(office)
     grant = await the_grant(office)
     assert (grant.due_ms, len(office.notices.shown)) == (grant.until_ms, 1)
-    office.clock.forward(hours=2)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(hours=2)
     assert len(office.notices.shown) == 2
     over = grant_card(office.notices.grants[grant.grant_id], approval, now_ms=office.clock())
     assert "Its time is up" in over.text
     assert ActionId.STOP_GRANT not in json.dumps(over.blocks)
     assert (await storage.grants.get(grant.grant_id)).due_ms is None
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     assert len(office.notices.shown) == 2
 
 
@@ -514,9 +503,7 @@ async def test_a_message_that_nobody_drew_is_drawn_by_another_process(
     await again(office)
     office.queue.drop()
     after = an_office(storage, looks("c"), clock=office.clock, owner="after")
-    after.clock.forward(minutes=2)
-    await after.sweep.tick()
-    await after.queue.run()
+    await after.later(minutes=2)
     kept = await storage.grants.get(grant_id_of(approval))
     assert (len(kept.uses), kept.due_ms) == (1, None)
     assert after.notices.grants[kept.grant_id].uses == kept.uses
@@ -528,14 +515,10 @@ async def test_slack_is_not_asked_for_ever_to_show_what_is_over(storage: SqliteS
     office.notices.is_down = True
     tries = 0
     for _ in range(3):
-        office.clock.forward(hours=2)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(hours=2)
         tries += (await storage.grants.get(grant_id_of(approval))).due_ms is not None
     assert tries == 3
-    office.clock.forward(hours=24)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(hours=24)
     assert (await storage.grants.get(grant_id_of(approval))).due_ms is None
 
 
@@ -561,8 +544,7 @@ async def parked(storage: SqliteStores, **limits: str) -> Office:
 
 async def lift(office: Office, name: str = "f1") -> None:
     await office.freezes.lift(name, by=ADA, why="tame", count=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
 
 async def test_11_10_a_parked_call_uses_its_grant_when_it_starts(storage: SqliteStores) -> None:

@@ -61,8 +61,7 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     undeliverable(office, "card")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert approval.card.error == "is_archived"
     assert approval.status is Status.PENDING
     assert approval.due_ms == approval.created_ms + 15 * 60_000  # the first reminder
@@ -83,8 +82,7 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
 async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody was there.")])
     undeliverable(office, "card")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     for _ in range(20):
         await later(office, seconds=1800)
     assert (await storage.approvals.get(approval.approval_id)).status is Status.EXPIRED
@@ -96,8 +94,7 @@ async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStores) ->
 async def test_the_next_reminder_tries_the_card_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     undeliverable(office, "card", error=DeliveryError("chat.postMessage", "not_in_channel"))
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert approval.card.error == "not_in_channel"
     office.notifier.failing.clear()  # somebody has invited the bot again
     assert await later(office, seconds=15 * 60) == 1
@@ -151,8 +148,7 @@ async def test_a_call_that_waits_its_turn_has_not_failed(storage: SqliteStores) 
     office = Office(storage, [PAY])
     soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
     undeliverable(office, "card", error=soon)
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert approval.due_ms == office.clock() + 3_000
     assert approval.attempts == 0
 
@@ -225,8 +221,7 @@ async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: Sql
 async def deleted(storage: SqliteStores) -> tuple[Office, Approval]:
     """A decided approval whose card is gone, and not drawn again yet."""
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.notifier.failing.add("update")
     await office.decide(approval)
     office.notifier.failing.clear()
@@ -279,8 +274,7 @@ async def test_an_attendance_is_timed_from_its_claim(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     monkeypatch.setattr(visits_module, "ATTENDANCE", timedelta(milliseconds=30))
 
     async def slow(*_: object, **__: object) -> None:

@@ -297,9 +297,7 @@ async def test_the_withdrawal_of_what_has_begun_is_told_so_without_a_button(
     with pytest.raises(KilledError):
         await office.decide(approval)
     office.queue.drop()
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert (await office.the_approval()).kind is Kind.DOUBT
     await office.hear("cancel", ts=ts(2))
     assert "can't withdraw it" in office.notifier.whispers[-1][1]
@@ -312,9 +310,7 @@ async def test_the_button_comes_though_the_process_dies(storage: SqliteStores) -
     await office.inbox.receive(an_incoming("cancel", ts=ts(2)))
     office.queue.drop()
     second = Office(storage, [], clock=office.clock, owner="second")
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     assert [who for who, _ in second.notifier.whispers] == [ROSA]
     assert second.notifier.offered == [[approval.approval_id]]
 

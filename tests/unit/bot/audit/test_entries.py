@@ -71,8 +71,7 @@ async def test_a_whole_story(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid."), again, say("Nobody decided.")])
     await office.hear(ASK)
     office.clock.forward(seconds=1)
-    await office.hear("yes", ts=NEXT_TS)
-    approval = await office.the_approval()
+    approval = await office.asked("yes", ts=NEXT_TS)
     office.clock.forward(seconds=1)
     for user_id in (ROSA, GUS):
         with pytest.raises(NotApproverError):
@@ -80,9 +79,7 @@ async def test_a_whole_story(storage: SqliteStores) -> None:
     office.clock.forward(seconds=1)
     with pytest.raises(OutdatedCardError):
         await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown="0" * 64)
-    office.clock.forward(minutes=15)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=15)
     office.clock.forward(seconds=1)
     await office.decide(approval, by=ADA, edited={"to": "Mia", "amount": 4, "how": "cash"})
     office.clock.forward(seconds=1)
@@ -90,9 +87,7 @@ async def test_a_whole_story(storage: SqliteStores) -> None:
         await office.decide(approval, by=BEN)
     office.clock.forward(seconds=1)
     await office.hear("<@UBOT> pay Zoe", ts="1800000000.000003")
-    office.clock.forward(hours=9)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(hours=9)
 
     assert office.ran == [("pay", ("Mia", 4, "cash"))]
     assert await acts(storage) == [
@@ -118,8 +113,7 @@ async def test_a_whole_story(storage: SqliteStores) -> None:
 
 async def test_the_evidence(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.clock.forward(seconds=5)
     decided = await office.decide(approval, edited={"to": "Mia", "amount": 4, "how": "card"})
     assert decided.decision is not None
@@ -189,9 +183,7 @@ async def test_a_doubt_and_its_answer(storage: SqliteStores) -> None:
         await office.decide(await office.the_approval())
     office.queue.drop()
     heir = Office(storage, [say("Paid.")], clock=office.clock, owner="heir")
-    heir.clock.forward(minutes=1)
-    await heir.sweep.tick()
-    await heir.queue.run()
+    await heir.later(minutes=1)
     doubt = await heir.the_approval()
     assert doubt.kind is Kind.DOUBT
     answer: Json = {"choice": "ran", "result": "paid, token=abcdef"}
@@ -224,9 +216,7 @@ async def test_a_turn_that_fails(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await office.hear(ASK)
     for _ in range(12):
-        office.clock.forward(minutes=10)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(minutes=10)
     failed = await entry(storage, Act.TURN_FAILED)
     assert failed.detail["checkpoint"] == f"{THREAD_ID}#1"
     assert failed.detail["why"]
@@ -239,9 +229,7 @@ async def test_a_card_that_slack_does_not_take(storage: SqliteStores) -> None:
     office.notifier.faults["card"] = DeliveryError("chat.postMessage", "channel_not_found")
     await office.hear(ASK)
     for _ in range(3):
-        office.clock.forward(minutes=16)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(minutes=16)
     noted = await entry(storage, Act.UNDELIVERABLE)
     assert noted.detail == {"method": "chat.postMessage", "why": "channel_not_found"}
     assert "reminded" not in [act for act, _ in await acts(storage)]
@@ -265,9 +253,7 @@ async def test_no_record_no_start(storage: SqliteStores) -> None:
         await office.decide(await office.the_approval())
     assert office.ran == []
     office.queue.drop()
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert office.ran == [("pay", ("Mia", 5, "card"))]
     assert [act for act, _ in await acts(storage)].count("started") == 1
     assert not [card for card in office.notifier.cards.values() if card.kind is Kind.DOUBT]

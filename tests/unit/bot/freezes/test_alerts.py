@@ -50,8 +50,7 @@ def an_office(
 
 
 async def look(office: Office) -> None:
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
 
 async def freeze(office: Office, *, by: str = ADA, place: str = "C1") -> None:

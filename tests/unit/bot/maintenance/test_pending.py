@@ -16,15 +16,13 @@ async def test_people_are_asked_anew_by_the_bot_that_runs(storage: SqliteStores)
     force = forced(default={"ask": {"approve": [{"from": ["sre"]}]}}, groups=GROUPS)
     turns: list[Turn] = [call("look", {"what": "a"}, id="c1"), say("done")]
     office = Office(storage, turns, policy=force)
-    await office.hear("<@UBOT> look")
-    first = await office.the_approval()
+    first = await office.asked("<@UBOT> look")
     asks = {"ask": {"approve": [{"from": ["sre"]}, {"from": ["security"]}]}}
     force.rulebook, force.file_hash = forced(default=asks, groups=GROUPS).rulebook, "f2"
     requests = PendingRequests(storage, office.clock)
     (outdated,) = await requests.find(PendingQuery(outdated_by="f2"))
     await requests.reask(outdated.approval_id)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     second = await office.the_approval()
     assert second.approval_id != first.approval_id
     assert "security" in second.terms.groups

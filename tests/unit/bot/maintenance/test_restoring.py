@@ -104,8 +104,7 @@ async def drill(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 async def look(office: Office) -> None:
     """What the bot does when it starts."""
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
 
 def drawn(office: Office, approval: Approval) -> str:
@@ -120,8 +119,7 @@ def shown_buttons(office: Office, approval: Approval) -> list[str]:
 
 async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: Drill) -> None:
     office = await drill.start()
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     await drill.make_copy()
     await office.decide(approval, by=ADA)
     assert "Approved" in drawn(office, approval)
@@ -148,8 +146,7 @@ async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: D
 
 async def test_every_restore_gives_people_the_same_time(drill: Drill) -> None:
     office = await drill.start()
-    await office.hear(ASK)
-    asked = await office.the_approval()
+    asked = await office.asked(ASK)
     waits_ms = asked.expires_ms - asked.created_ms
 
     for _ in range(3):
@@ -162,8 +159,7 @@ async def test_every_restore_gives_people_the_same_time(drill: Drill) -> None:
 
 async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(drill: Drill) -> None:
     office = await drill.start()
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     await drill.make_copy()
     office = await drill.go_back(office, say("Paid."))
     await office.approvals.attendance.attend(approval.approval_id)  # its card is there first
@@ -178,8 +174,7 @@ async def test_i5_what_was_approved_and_not_passed_on_in_the_copy_is_asked_again
     drill: Drill,
 ) -> None:
     office = await drill.start()
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     seen = await office.approvals.get_decidable(
         approval.approval_id, an_actor(ADA), shown=approval.digest
     )
@@ -248,8 +243,7 @@ async def test_i1_votes_and_steps_from_before_a_restore_count_no_more(drill: Dri
 async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) -> None:
     office = await drill.start()
     office.dies_in_tools = True
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     with pytest.raises(KilledError):
         await office.decide(approval, by=ADA)
     await drill.make_copy()
@@ -334,8 +328,7 @@ async def test_what_the_same_turn_asks_later_says_so_too(drill: Drill) -> None:
 async def test_a_card_that_was_posted_after_the_copy_is_found(drill: Drill) -> None:
     office = await drill.start()
     office.notifier.failing.add("card")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     await drill.make_copy()
     assert not (await office.storage.approvals.get(approval.approval_id)).thread_card.ts
     office.notifier.failing.clear()

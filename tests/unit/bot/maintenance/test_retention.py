@@ -33,8 +33,7 @@ def forgetting_of(office: Office, owner: str = "keeper", **changes: Any) -> Forg
 
 async def an_ended_thread(storage: SqliteStores) -> Office:
     office = Office(storage, [PAY, say("Paid."), say("Hello again.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     await office.decide(approval, by=ADA, reason="fine by me")
     assert office.ran
     return office
@@ -160,8 +159,7 @@ async def test_i4_a_message_that_comes_meanwhile_is_read(storage: SqliteStores) 
     forecast = await forgetting_of(office, storage=meddling).forget(THREAD_ID, how="forget")
 
     assert "a new message arrived" in forecast.refusal
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     assert office.shown()[-1] == "Hello again."
     assert "471108150815" not in await everything(storage)
 
@@ -293,9 +291,7 @@ def retention_of(office: Office, **changes: Any) -> Retention:
 
 async def test_without_a_retention_nothing_is_ever_forgotten(storage: SqliteStores) -> None:
     office = await an_ended_thread(storage)
-    office.clock.forward(hours=24 * 3_000)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(hours=24 * 3_000)
     await storage.threads.get(THREAD_ID)
 
 

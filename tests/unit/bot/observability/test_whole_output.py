@@ -136,21 +136,18 @@ async def _play(office: Office, save: Breakable, clock: FakeClock) -> None:
     await office.decide(await office.the_approval(), Status.REJECTED)
     office.notifier.failing.clear()
     clock.forward(minutes=5)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
     await office.hear("and Kim", ts="1800000002.000001")
     clock.forward(hours=9)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
     await office.hear("and Lea, all of it", ts="1800000003.000001")
     await office.decide(await office.the_approval())
 
     await _lose(office, save)
     clock.forward(minutes=10)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
 
 async def _lose(office: Office, save: Breakable) -> None:

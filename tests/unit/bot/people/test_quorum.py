@@ -146,8 +146,7 @@ async def test_i13_who_was_a_member_is_on_record(directory: FakeDirectory) -> No
 async def test_i13_who_joined_since_or_has_left_does_not_decide(storage: SqliteStores) -> None:
     office = an_office(storage)
     office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.directory.channels[CHANNEL] = frozenset({ROSA, BEN})
     for who in (ADA, BEN):
         with pytest.raises(NotApproverError, match="not an approver"):
@@ -214,8 +213,7 @@ async def test_backup_people_count_from_their_time_on(storage: SqliteStores) -> 
         RULES, approvers=(ROSA,), escalate_after=timedelta(minutes=5), escalate_to=(BEN,)
     )
     office = an_office(storage, rules=rules)
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     shown = drawn(approval)
     assert "⚠️ *No one can decide this*" in shown
     assert "This needs 1 of <@UROSA>, and none of them can approve it" in shown
@@ -224,9 +222,7 @@ async def test_backup_people_count_from_their_time_on(storage: SqliteStores) -> 
     assert "countersign:reject" in shown
     assert "countersign:withdraw" in shown
 
-    office.clock.forward(minutes=6)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=6)
     approval = await office.the_approval()
     assert approval.stuck == ""
     assert "countersign:approve" in drawn(office.notifier.cards[approval.approval_id])
@@ -267,9 +263,7 @@ async def test_i8_when_people_leave_the_card_says_so_until_they_come_back(
 
 
 async def passes(office: Office, *, minutes: int) -> None:
-    office.clock.forward(minutes=minutes)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=minutes)
 
 
 async def test_a_doubt_that_nobody_can_settle_can_be_given_up(directory: FakeDirectory) -> None:
@@ -298,8 +292,7 @@ async def test_i13_an_edit_that_nobody_could_decide_is_refused_at_the_form(
 ) -> None:
     office = an_office(storage, rules=replace(RULES, exclude_editors=True))
     office.directory.channels[CHANNEL] = frozenset({ROSA, ADA})
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     edits = Edits(storage, office.approvals, office.rules, office.clock)
     call_ = CheckedCall(arguments={"to": "Mia", "amount": 4, "how": "card"})
 

@@ -168,8 +168,7 @@ class Migration:
     async def start(self) -> Approval:
         """Let Ada approve the call; return its approval while it runs."""
         office = self.office
-        await office.hear("<@UBOT> migrate")
-        approval = await office.the_approval()
+        approval = await office.asked("<@UBOT> migrate")
         self.work = asyncio.ensure_future(office.decide(approval))
         await self.inside.wait()
         return approval
@@ -297,8 +296,7 @@ async def test_another_process_hears_of_it_at_its_next_beat(storage: SqliteStore
 
 async def test_a_crash_in_between_changes_nothing(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
 
     async def die(*_: object, **__: object) -> None:
         raise KilledError

@@ -72,9 +72,7 @@ async def refusals(storage: SqliteStores) -> list[tuple[str, object]]:
 
 
 async def minutes_later(office: Office, minutes: float) -> None:
-    office.clock.forward(minutes=minutes)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=minutes)
 
 
 async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(
@@ -82,8 +80,7 @@ async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(
 ) -> None:
     notifier = AttentiveNotifier()
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     (ids,) = notifier.contexts
     assert ids == {
         **ids,
@@ -110,8 +107,7 @@ async def test_people_are_looked_up_at_steps_of_the_ladder_and_at_no_other_time(
 ) -> None:
     directory = CuriousDirectory()
     office = Office(storage, [PAY, say("Paid.")], directory=directory)
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     directory.looked.clear()
     await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
     await minutes_later(office, 1)
@@ -133,8 +129,7 @@ async def test_nobody_is_looked_up_for_a_question(storage: SqliteStores) -> None
 
 async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     changed = approval.changed(digest="d" * 64)
     counted = approval.changed(counted=(ADA,))
     with pytest.raises(NotApproverError) as refused:
@@ -150,8 +145,7 @@ async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
     storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     name, shown = approval.approval_id, approval.digest
     office.clock.forward(seconds=(approval.expires_ms - office.clock() - 1) / 1000)
     await office.approvals.get_decidable(name, an_actor(ADA), shown=shown)
@@ -163,8 +157,7 @@ async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
 
 async def test_a_decision_wakes_its_thread_once(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     before = (await storage.threads.get(THREAD_ID)).wakes
     decision = Decision(status=Status.REJECTED, by=ADA, at_ms=office.clock())
     await office.approvals.follow_up(
@@ -178,8 +171,7 @@ async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
 ) -> None:
     notifier = AttentiveNotifier()
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.clock.forward(minutes=15)
     await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
     await minutes_later(office, 0)

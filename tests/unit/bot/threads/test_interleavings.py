@@ -127,8 +127,7 @@ class TwoProcesses:
         raise KilledError
 
     async def tick(self, office: Office) -> None:
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later()
 
     async def _record(self, office: Office) -> None:
         approval = await office.storage.approvals.get(self.approval.approval_id)

@@ -163,8 +163,7 @@ async def test_a_thread_that_others_cut_off_is_not_given_up(storage: SqliteStore
         )
     office.clock.forward(seconds=15)
 
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
     assert office.shown() == ["Hello."]
     assert not (await storage.threads.get(THREAD_ID)).was_cut_off
@@ -190,8 +189,7 @@ async def test_i4_a_turn_is_given_up_in_words_though_a_process_dies_at_that_too(
     await office.inbox.receive(an_incoming(ASK))
     await crash(office, times=3 + at_end)
 
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
     (text,) = office.shown()
     assert "This stopped my process 3 times" in text
@@ -205,8 +203,7 @@ async def test_a_thread_that_crashes_each_time_that_it_is_given_up_is_set_aside(
     await office.inbox.receive(an_incoming(ASK))
     await crash(office, times=6)
 
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
     assert office.shown() == []
     assert await storage.threads.count_due(now_ms=office.clock()) == 0
@@ -235,8 +232,7 @@ async def test_i4_a_process_that_outlives_faults_of_its_store_has_not_died_of_th
             await office.threads.work(thread_id)
         assert await office.sweep.tick() == 0  # the store is left alone for a while
         office.clock.forward(minutes=2)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
     assert office.shown() == ["Hello."]
     thread = await storage.threads.get(THREAD_ID)

@@ -76,8 +76,7 @@ async def test_a_whisper_whose_turn_comes_late_is_told_once(
     second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
     await tell(first)  # and many others are before it
     first.clock.forward(seconds=seconds)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later()
     await first.queue.run()
     assert first.notifier.whispers == [(ADA, "Only you.")]
     assert await left(first) == []
@@ -100,9 +99,7 @@ async def test_a_whisper_that_takes_longer_than_its_lease_is_told_later(
     (waiting,) = await left(office)
     assert waiting.leased_by == ""
     office.notifier.send_ephemeral = send  # type: ignore[method-assign]
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert office.notifier.whispers == [(ADA, "Only you.")]
 
 
@@ -122,9 +119,7 @@ async def test_its_buttons_are_in_the_language_of_its_text_whoever_tells_it(
         with speaking("eo"):
             await tell(office)
         await office.queue.run()
-        office.clock.forward(minutes=1)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(minutes=1)
         await tell(office, text="Another.", key="m2")
         await office.queue.run()
     assert heard == [longer("Edit…"), longer("Edit…"), "Edit…"]
@@ -141,9 +136,7 @@ async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
     assert waiting.due_ms is not None
     assert 5_000 <= waiting.due_ms - office.clock() <= 6_250
     for _ in range(20):
-        office.clock.forward(seconds=40)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(seconds=40)
     assert await left(office) == []
     assert office.notifier.whispers == []
 
@@ -226,8 +219,7 @@ async def test_a_stranger_is_told_though_the_process_dies(storage: SqliteStores)
     second = Office(storage, [say("never")], clock=office.clock, owner="second")
     second.clock.forward(minutes=1)
     for _ in range(2):
-        await second.sweep.tick()
-        await second.queue.run()
+        await second.later()
     assert second.notifier.whispers == [
         (GUS, "I didn't pass this on to the agent. Guests can't do this.")
     ]

@@ -116,8 +116,7 @@ def an_agent(model: ScriptedModel) -> ChatModelAgent:
 
 async def test_i13_who_filled_in_what_was_missing_does_not_decide(storage: SqliteStores) -> None:
     office = Office(storage, [call("book", {}, id="c1"), say("Booked.")], make_agent=an_agent)
-    await office.hear("<@UBOT> book it", user_id=ROSA)
-    question = await office.the_approval()
+    question = await office.asked("<@UBOT> book it", user_id=ROSA)
     values: dict[str, Json] = {"order": "666", "amount": 50_000}
     decision = Decision(
         status=Status.ANSWERED,

@@ -109,7 +109,6 @@ async def test_a_process_that_died_before_it_was_posted_leaves_it_to_the_next(
     await decide_all(first, *[Status.APPROVED] * 3)
     second = Office(storage, [], owner="second", clock=first.clock)
     second.clock.now_ms += int(timedelta(minutes=30).total_seconds() * 1_000)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later()
     assert shown(second) == [["approved"] * 3]
     assert (first.ran, second.ran) == ([("pay", ("Mia", a, "card")) for a in (5, 6, 7)], [])

@@ -67,9 +67,7 @@ async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteS
     await voted(office, cards[:2])  # and nothing that follows
     office.queue.drop()
     other = an_office(storage, owner="other", clock=office.clock)
-    other.clock.forward(seconds=20)
-    await other.sweep.tick()
-    await other.queue.run()
+    await other.later(seconds=20)
     status_by_id = {
         approval.approval_id: approval.status
         for approval in await of_turn(storage.approvals, cards[0].checkpoint_id)

@@ -63,9 +63,7 @@ def successor(first: Office) -> Office:
 
 
 async def tick(office: Office, **forward: float) -> None:
-    office.clock.forward(**forward)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(**forward)
 
 
 async def asked(office: Office) -> Approval:
@@ -389,8 +387,7 @@ async def test_of_two_processes_one_escalates(storage: SqliteStores) -> None:
     second = successor(first)
     first.clock.forward(hours=1)
     await first.sweep.tick()
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later()
     await first.queue.run()
     assert first.notifier.escalations == [approval.approval_id]
     assert (await first.the_approval()).shown_revision == 2

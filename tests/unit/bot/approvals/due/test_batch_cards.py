@@ -77,9 +77,7 @@ def drawn(office: Office) -> dict[str, Status]:
 
 
 async def later(office: Office, **forward: float) -> None:
-    office.clock.forward(**forward)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(**forward)
 
 
 async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:

@@ -158,8 +158,7 @@ async def test_of_whom_nothing_can_be_looked_up_is_mentioned_and_gets_no_card(
     office = an_office(storage, SECURITY)
     await wish(office, MIA)
     del office.directory.people[MIA]
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [])
 
 
@@ -196,8 +195,7 @@ async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStores) 
         quiet_until="07:00",
         timezone="Etc/UTC",
     )
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert (copies(approval), [*approval.snoozes]) == ([], [ADA])
     for _ in range(30):
         await later(office, minutes=15)
@@ -210,8 +208,7 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     office = an_office(storage, SECURITY)
     await wish(office, MIA)
     office.notifier.failing.add("copy")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert approval.thread_card.ts, "all others see it"
     assert approval.card.revision < approval.shown_revision, "and it is tried again"
     office.notifier.failing.clear()
@@ -225,8 +222,7 @@ async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStores) -> 
     await wish(office, MIA)
     office.notifier.failing.add("copy")
     office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert (copies(approval), bool(approval.thread_card.ts)) == ([], True)
 
 

@@ -58,9 +58,7 @@ async def asked(storage: SqliteStores, ask: dict[str, Any], **more: Any) -> Offi
 
 
 async def later(office: Office, **forward: float) -> None:
-    office.clock.forward(**forward)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(**forward)
 
 
 async def acts(office: Office) -> list[str]:
@@ -139,8 +137,7 @@ async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
     office.directory.channels[CHANNEL] -= {SAM}
     office.notifier.failing.add("copy")
     office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert (bool(approval.thread_card.ts), approval.copies, approval.card.error) == (True, (), "")
 
 
@@ -281,8 +278,7 @@ async def test_a_new_stage_mentions_its_people(storage: SqliteStores) -> None:
 async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteStores) -> None:
     office = an_office(storage, {**STEPS, "route": {"channel": "C0ROOM"}})
     office.directory.channels["C0ROOM"] = frozenset({ADA, BEN})
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert approval.elsewhere == "C0ROOM"
     assert told(office) == [("card", ["S0SRE"], "")]
     (copy,) = approval.copies

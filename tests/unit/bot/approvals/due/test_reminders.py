@@ -34,9 +34,7 @@ async def asked(storage: SqliteStores, **changes: object) -> tuple[Office, Appro
 
 
 async def later(office: Office, **forward: float) -> None:
-    office.clock.forward(**forward)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(**forward)
 
 
 def kinds(office: Office) -> list[str]:

@@ -68,8 +68,7 @@ def test_a_doubt_ends_as_people_say(status: Status, end: str) -> None:
 
 async def test_it_waits_then_it_ran(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert (approval.sign, on_root(office)) == (WAITS, [WAITS])
     await office.decide(approval)
     assert on_root(office) == ["ran"]
@@ -78,8 +77,7 @@ async def test_it_waits_then_it_ran(storage: SqliteStores) -> None:
 
 async def test_it_is_said_again_after_each_expiry(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody answered.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.clock.forward(hours=9)
     await office.attendance.attend(approval.approval_id)
     assert on_root(office) == ["expired"]
@@ -87,8 +85,7 @@ async def test_it_is_said_again_after_each_expiry(storage: SqliteStores) -> None
 
 async def test_withdrawn_by_the_requester(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("All right.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     withdrawn = await office.approvals.withdrawals.withdraw(
         approval.approval_id, an_actor(ROSA), reason=""
     )
@@ -132,8 +129,7 @@ async def test_another_process_takes_off_the_end_of_an_earlier_turn(
 async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
     first.roots.fault = SLOW_DOWN
-    await first.hear(ASK)
-    approval = await first.the_approval()
+    approval = await first.asked(ASK)
     assert (approval.sign, on_root(first)) == (WAITS, [])
     assert approval.due_ms == first.clock() + 5_000
     second = Office(storage, [], roots=first.roots, clock=first.clock)
@@ -145,8 +141,7 @@ async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStores) -> No
 
 async def test_an_end_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("All right.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.roots.fault = SLOW_DOWN
     await office.decide(approval, Status.REJECTED)
     assert on_root(office) == [WAITS]
@@ -177,8 +172,7 @@ async def test_what_was_asked_while_another_process_took_the_sign_off_puts_it_on
     storage: SqliteStores,
 ) -> None:
     first = Office(storage, [PAY])
-    await first.hear(ASK)
-    approval = await first.the_approval()
+    approval = await first.asked(ASK)
     second = Office(storage, [], roots=first.roots, clock=first.clock)
 
     async def ask() -> None:
@@ -194,8 +188,7 @@ async def test_what_is_asked_where_another_process_was_at_work_is_shown_twice(
     storage: SqliteStores,
 ) -> None:
     first = Office(storage, [PAY])
-    await first.hear(ASK)
-    approval = await first.the_approval()
+    approval = await first.asked(ASK)
     second = Office(storage, [PAY_BEN], roots=first.roots, clock=first.clock)
     await decide_only(second, approval)
     await second.threads.work(THREAD_ID)  # asks anew, while the first may be at the root
@@ -228,8 +221,7 @@ def a_waiting(approval: Approval) -> Approval:
 
 async def test_an_approval_without_a_sign_is_given_none(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("No.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     plain = a_waiting(approval).changed(sign="", leased_until_ms=0, due_ms=office.clock())
     await storage.approvals.insert(plain)
     office.roots.done.clear()

@@ -103,12 +103,10 @@ async def test_i4_a_card_that_its_process_did_not_draw_is_drawn_by_another_once(
     office, notifier = await an_undrawn(storage)
     approval = await office.the_approval()
     other = Office(storage, [], clock=office.clock, notifier=notifier, owner="other")
-    await other.sweep.tick()
-    await other.queue.run()
+    await other.later()
     assert notifier.posts == []  # it is leased
     office.clock.forward(seconds=LEASE.total_seconds())
-    await other.sweep.tick()
-    await other.queue.run()
+    await other.later()
     await office.queue.run()  # the first one wakes up
     assert notifier.posts == [approval.approval_id]
     entries = await storage.audit.of_thread(approval.thread_id, limit=99)
@@ -149,8 +147,7 @@ async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_oth
     stored = await marked(office, approval)
     other = Office(storage, [], clock=office.clock, notifier=notifier, owner="other")
     office.clock.forward(seconds=LEASE.total_seconds())
-    await other.sweep.tick()
-    await other.queue.run()
+    await other.later()
     assert notifier.sent == [1, stored.shown_revision]
     await office.attendance.attend(approval.approval_id)  # the first one wakes up
     assert notifier.sent == [1, stored.shown_revision]
@@ -351,8 +348,7 @@ async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
     storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     decision = Decision(
         status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
     )

@@ -179,8 +179,7 @@ DEMO = {
 @pytest.mark.parametrize("words", DEMO)
 async def test_no_value_of_the_demos_tools_stands_twice(storage: SqliteStores, words: str) -> None:
     office = Office(storage, [], make_agent=lambda _: build(DemoModel()))
-    await office.hear(f"<@UBOT> {words}")
-    approval = await office.the_approval()
+    approval = await office.asked(f"<@UBOT> {words}")
     card = card_for(approval, approvers_text="")
     body = " ".join(seen(card))
     assert {value: body.count(value) for value in DEMO[words]} == dict.fromkeys(DEMO[words], 1)

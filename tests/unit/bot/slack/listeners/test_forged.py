@@ -69,9 +69,7 @@ async def a_counter(storage: SqliteStores, turn: Turn | None) -> Counter:
             await office.decide(await office.the_approval(), by=ADA)
         office.queue.drop()
         office = an_office(storage, clock=office.clock, owner="heir")
-        office.clock.forward(minutes=1)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(minutes=1)
     return Counter.on(office)
 
 

@@ -288,11 +288,9 @@ async def test_home_is_silent_without_a_freeze(counter: Counter) -> None:
 async def test_11_19_an_open_home_hears_of_a_freeze_of_the_command_line(counter: Counter) -> None:
     await home_of(counter, BEN)
     office = counter.office
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     office.clock.forward(seconds=5)
     await office.freezes.freeze(FreezeScope(), by="cli:root@db1", why="wild")
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     user, home = counter.views.published[-1]
     assert (user, "Frozen: everything since" in str(home["blocks"][0])) == (BEN, True)

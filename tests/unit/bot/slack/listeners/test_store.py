@@ -239,9 +239,7 @@ async def test_a_refusal_is_on_record_before_the_acknowledgement(counter: Counte
     click = a_click(approval, ActionId.APPROVE, ROSA)
     assert (await counter.bolt.async_dispatch(a_request(click))).status == 200
     counter.office.queue.drop()  # the process dies right after it
-    counter.office.clock.forward(seconds=15)
-    await counter.office.sweep.tick()
-    await counter.office.queue.run()
+    await counter.office.later(seconds=15)
     assert "own request" in counter.told(ROSA)
 
 

@@ -158,8 +158,7 @@ async def test_wrong_answer_is_refused_and_nothing_is_recorded(
     storage: SqliteStores, agent: str, fields: dict[str, Any]
 ) -> None:
     office = an_office(storage, agent)
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     with pytest.raises(InvalidInputError):
         await take(office, approval, **fields)
     assert await office.the_approval() == await storage.approvals.get(approval.approval_id)
@@ -177,8 +176,7 @@ async def test_who_asked_lets_nothing_run(storage: SqliteStores, agent: str) -> 
 
 async def test_policy_names_who_decides(storage: SqliteStores) -> None:
     office = an_office(storage, "policy")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     with pytest.raises(NotApproverError, match="not an approver"):
         await take(office, approval, by=ADA)
     await take(office, approval, by=BEN)
@@ -189,8 +187,7 @@ async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
     storage: SqliteStores,
 ) -> None:
     office = an_office(storage, "complete")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     values = filled({"seats": 2, "meals": ["rice"]})(approval)
     with pytest.raises(NotApproverError):
         await take(office, approval, by=GUS, **values)
@@ -211,11 +208,8 @@ async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
 )
 async def test_nobody_answers(storage: SqliteStores, agent: str, says: str) -> None:
     office = an_office(storage, agent)
-    await office.hear(ASK)
-    approval = await office.the_approval()
-    office.clock.forward(hours=9)
-    await office.sweep.tick()
-    await office.queue.run()
+    approval = await office.asked(ASK)
+    await office.later(hours=9)
     assert all(isinstance(outcome, Expired) for outcome in RAN)
     assert says in office.shown()[-1]
     assert office.notifier.cards[approval.approval_id].status is Status.EXPIRED
@@ -267,8 +261,7 @@ async def test_stopped_run_asks_nobody_and_goes_on(storage: SqliteStores) -> Non
         return stopping
 
     object.__setattr__(office.turns, "runners", runner_of)
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert approval.tool == "deploy"  # and no card of the stop
     await take(office, approval, **chosen("s")(approval))
     assert RAN == [("deploy", "staging")]

@@ -104,15 +104,12 @@ async def test_only_who_tries_again_about_what_waits_gets_the_buttons(
 
 async def test_the_buttons_of_a_reply_are_told_by_another_process(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     await office.hear("ok", user_id=ADA, ts="1800000000.000002")
     await office.inbox.receive(an_incoming("ok", user_id=ADA, ts="1800000000.000003"))
     office.queue.drop()
     second = Office(storage, [], clock=office.clock, owner="second")
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     assert second.notifier.choices == [[approval.approval_id]]
 
 
@@ -180,16 +177,13 @@ async def test_a_failed_look_up_keeps_the_message(storage: SqliteStores) -> None
     await office.hear(ASK)
     assert office.model.calls == 0
     office.directory.is_down = False
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert office.shown() == ["Hello."]
 
 
 async def test_only_approvers_may_look(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     with pytest.raises(NotApproverError):
         await office.decide(approval, by=ROSA)
     with pytest.raises(NotApproverError):
@@ -200,8 +194,7 @@ async def test_only_approvers_may_look(storage: SqliteStores) -> None:
 
 async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     with pytest.raises(UnknownApprovalError):
         await office.approvals.get_decidable("apr_" + "0" * 32, an_actor(ADA), shown="x")
     for shown in ("", "0" * 32):
@@ -211,18 +204,14 @@ async def test_unknown_and_outdated(storage: SqliteStores) -> None:
 
 async def test_reminder_then_expiry(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody was there.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     for _ in range(3):
-        office.clock.forward(minutes=15, seconds=1)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(minutes=15, seconds=1)
     assert office.notifier.reminders == [approval.approval_id] * 2
     office.clock.forward(hours=8)
     with pytest.raises(ApprovalClosedError):
         await office.decide(approval)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     card = office.notifier.cards[approval.approval_id]
     assert card.status is Status.EXPIRED
     prompt = str(office.model.inputs[-1])
@@ -247,22 +236,19 @@ async def test_crash_after_the_message_was_stored(storage: SqliteStores) -> None
     await first.inbox.receive(an_incoming(ASK))
     second = Office(storage, [say("Hello.")], clock=first.clock)
     second.clock.forward(seconds=15)  # the lease of who took it is over
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later()
     assert second.shown() == ["Hello."]
 
 
 async def test_crash_after_the_decision(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
-    await first.hear(ASK)
-    approval = await first.the_approval()
+    approval = await first.asked(ASK)
     dropped = Queue()
     first.queue.run = dropped.run  # type: ignore[method-assign]
     await first.decide(approval)
     first.queue.drop()
     second = Office(storage, [say("Paid.")], clock=first.clock)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later()
     assert second.ran == [("pay", ("Mia", 5, "card"))]
     assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
 
@@ -279,9 +265,7 @@ async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> Non
     first.queue.drop()
     storage.approvals.insert = add  # type: ignore[method-assign]
     second = Office(storage, [say("Paid.")], clock=first.clock)
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     approval = await second.the_approval()
     assert second.notifier.posts == [approval.approval_id]
     await second.decide(approval)
@@ -291,22 +275,18 @@ async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> Non
 async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     office.notifier.lost.add("card")
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert office.notifier.posts == [approval.approval_id]
     assert (await storage.approvals.get(approval.approval_id)).thread_card.ts == ""
     office.notifier.lost.clear()
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert office.notifier.posts == [approval.approval_id]
     assert (await storage.approvals.get(approval.approval_id)).thread_card.ts != ""
 
 
 async def test_a_deleted_card_is_posted_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.notifier.deleted.add(approval.approval_id)
     await office.decide(approval)
     assert office.notifier.posts == [approval.approval_id] * 2
@@ -315,16 +295,14 @@ async def test_a_deleted_card_is_posted_again(storage: SqliteStores) -> None:
 
 async def test_a_failed_redraw_is_repeated(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     office.notifier.failing.add("update")
     await office.decide(approval)
     assert office.shown()[-1] == "Paid."
     assert office.notifier.cards[approval.approval_id].status is Status.PENDING
     office.notifier.failing.clear()
     office.clock.forward(seconds=30)  # it was tried once more for what came of the call
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
@@ -336,17 +314,14 @@ async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
     await office.hear(ASK)
     assert office.shown() == []
     office.notifier.failing.clear()
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert office.shown() == ["Hello."]
     assert office.model.calls == 1
 
 
 async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
-    await first.hear(ASK)
-    approval = await first.the_approval()
+    approval = await first.asked(ASK)
     second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
     await second.decide(approval)
     assert second.ran == []
@@ -365,9 +340,7 @@ async def in_doubt(storage: SqliteStores, *words: str) -> tuple[Office, Approval
         await first.decide(await first.the_approval())
     first.queue.drop()
     second = Office(storage, [say(word) for word in words], clock=first.clock, ran=first.ran)
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     doubt = await second.the_approval()
     assert doubt.kind is Kind.DOUBT
     assert doubt.prior_approval is not None
@@ -400,9 +373,7 @@ async def test_a_call_in_doubt_is_given_up(storage: SqliteStores) -> None:
 
 async def test_a_call_in_doubt_expires(storage: SqliteStores) -> None:
     office, _ = await in_doubt(storage, "Nobody knows.")
-    office.clock.forward(hours=9)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(hours=9)
     assert office.ran == []
     assert office.shown()[-1] == "Nobody knows."
 
@@ -450,9 +421,7 @@ async def test_a_lost_lease_stops_the_work(storage: SqliteStores) -> None:
     await office.threads.work(THREAD_ID)
     assert office.model.calls == 0
     storage.threads.set_turn = set_turn  # type: ignore[method-assign]
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     assert office.shown() == ["Hello."]
 
 
@@ -518,9 +487,7 @@ async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteSto
     with pytest.raises(KilledError):
         await office.hear(ASK)
     second = Office(storage, [], clock=office.clock)
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     assert second.shown() == ["One two three four."]
     assert second.notifier.looked == list(second.notifier.texts)
     assert second.model.calls == 0
@@ -562,8 +529,7 @@ async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(
 ) -> None:
     office = Office(storage, [say("Hello."), PAY, say("Paid.")])
     await office.hear("<@UBOT> hi", user_id=ROSA)
-    await office.hear(ASK, user_id=BEN, ts="1800000000.000002")
-    approval = await office.the_approval()
+    approval = await office.asked(ASK, user_id=BEN, ts="1800000000.000002")
     assert approval.requester_id == BEN
     for user in (BEN, ROSA):
         with pytest.raises(NotApproverError):
@@ -575,8 +541,7 @@ async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(
 async def test_all_who_asked_in_one_turn_are_requesters(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.inbox.receive(an_incoming(ASK))
-    await office.hear("<@UBOT> quickly", user_id=BEN, ts="1800000000.000002")
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> quickly", user_id=BEN, ts="1800000000.000002")
     for user in (ROSA, BEN):
         with pytest.raises(NotApproverError, match="your own request"):
             await office.decide(approval, by=user)
@@ -648,8 +613,7 @@ async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
     storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("It was cancelled.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     cancelled = Decision(status=Status.CANCELLED, by="", at_ms=office.clock())
     await decide(storage.approvals, approval.approval_id, cancelled, digest=approval.digest)
     await write(storage.approvals, approval.key, closed)
@@ -661,8 +625,7 @@ async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(
 
 async def test_a_why_that_was_just_said_is_marked_so(storage: SqliteStores) -> None:
     office = Office(storage, [[say("Rosa wants Mia paid."), PAY], [PAY_BEN], say("Done.")])
-    await office.hear(ASK)
-    first = await office.the_approval()
+    first = await office.asked(ASK)
     assert (first.why, first.why_said) == ("Rosa wants Mia paid.", True)
     await office.decide(first)
     second = await office.the_approval()

@@ -49,9 +49,7 @@ DOWN = RuntimeError("down")
 async def pass_time(office: Office, *, times: int = 8) -> None:
     """Let the sweep find what is due, until everything was tried often enough."""
     for _ in range(times):
-        office.clock.forward(minutes=10)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(minutes=10)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +64,7 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
     storage: SqliteStores, quick: str, status: Status, words: str
 ) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    waits = await office.the_approval()
+    waits = await office.asked(ASK)
     replace = storage.approvals.replace
 
     async def somebody_is_quicker(
@@ -90,8 +87,7 @@ async def test_i8_who_is_quicker_than_the_end_of_a_turn_leaves_no_card_that_lies
 
     storage.approvals.replace = somebody_is_quicker  # type: ignore[method-assign]
     await office.turns.close_answered(await storage.threads.get(THREAD_ID))
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     ended = await storage.approvals.get(waits.approval_id)
     assert (ended.status, ended.open) == (status, False)
     assert ended.decision is not None
@@ -461,8 +457,7 @@ async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
     storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("It was cancelled.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     refusing(office, ResumeDataError("the tool does not take it"), only=approval.interrupt_id)
     await office.decide(approval)
     assert office.ran == []
@@ -473,8 +468,7 @@ async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
 
 async def test_when_nothing_can_be_told_the_turn_is_ended(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     refusing(office, AgentChangedError("tool:pay", "review", "nothing"))
     await office.decide(approval)
     assert office.ran == []
@@ -603,7 +597,5 @@ async def test_a_crash_before_it_is_said_changes_nothing(storage: SqliteStores) 
         await office.hear(ASK)
     storage.posts.add = add  # type: ignore[method-assign]
     second = Office(storage, [], clock=office.clock)
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     assert second.shown() == ["The agent finished without a message."]

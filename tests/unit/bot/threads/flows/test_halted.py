@@ -35,8 +35,7 @@ async def lift(office: Office) -> None:
 
 
 async def go_on(office: Office) -> None:
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
 
 def notices(office: Office) -> list[str]:

@@ -63,8 +63,7 @@ async def test_an_ungated_call_that_a_rule_asks_about_waits_for_people(
 ) -> None:
     force = forced(default={"ask": {"approve": [{"from": ["sre"]}]}}, groups=GROUPS)
     office = Office(storage, LOOK, policy=force)
-    await office.hear("<@UBOT> look")
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> look")
     assert (approval.tool, approval.kind, office.ran) == ("look", Kind.APPROVAL, [])
     assert approval.rule == "default"
 
@@ -88,9 +87,7 @@ async def test_an_allowed_call_whose_process_died_is_a_doubt(storage: SqliteStor
         await office.hear("<@UBOT> pay")
     office.queue.drop()
     after = Office(storage, [say("done")], policy=force, is_gated=False, clock=office.clock)
-    after.clock.forward(minutes=1)
-    await after.sweep.tick()
-    await after.queue.run()
+    await after.later(minutes=1)
     doubt = await after.the_approval()
     assert (doubt.kind, doubt.status, after.ran) == (Kind.DOUBT, Status.PENDING, [])
     assert {"allowed", "started"} <= await acts(after)
@@ -111,8 +108,7 @@ async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteSt
         groups=GROUPS, defaults={"approve": [{"from": ["sre"], "count": 2}], "expires": "2h"}
     )
     office = Office(storage, [], make_agent=a_step, policy=force, rules=NOBODY)
-    await office.hear("<@UBOT> go")
-    approval = await office.the_approval()
+    approval = await office.asked("<@UBOT> go")
     (requirement,) = approval.terms.stages[0].approve
     assert (requirement.groups, requirement.count) == (("sre",), 2)
     assert approval.expires_ms - approval.created_ms == 2 * 3_600_000

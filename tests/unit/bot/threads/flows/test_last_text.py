@@ -130,8 +130,7 @@ class Payment:
             with suppress(KilledError):
                 for _ in range(3):
                     self.clock.forward(minutes=5)
-                    await other.sweep.tick()
-                    await other.queue.run()
+                    await other.later()
             other.queue.drop()
 
     async def expect_one_text(self) -> None:
@@ -399,8 +398,7 @@ async def test_a_text_that_no_history_has_is_on_record(storage: SqliteStores) ->
             second = office(other.storage, Planned(), other.notifier, "second")
             for _ in range(3):
                 clock.forward(minutes=5)
-                await second.sweep.tick()
-                await second.queue.run()
+                await second.later()
             assert list(other.notifier.texts.values()) == ["Hello."]
 
 

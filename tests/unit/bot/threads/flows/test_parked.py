@@ -51,8 +51,7 @@ async def lift(office: Office, name: str = "f1") -> None:
 
 
 async def go_on(office: Office) -> None:
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
 
 async def acts(office: Office) -> list[str]:
@@ -62,8 +61,7 @@ async def acts(office: Office) -> list[str]:
 
 async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Office, Approval]:
     office = Office(storage, [*turns])  # type: ignore[list-item]
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     await freeze(office)
     await office.decide(approval, by=ADA)
     return office, await storage.approvals.get(approval.approval_id)

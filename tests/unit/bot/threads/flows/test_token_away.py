@@ -36,8 +36,7 @@ def accept(office: Office) -> None:
 
 async def refused_after_decision(storage: SqliteStores) -> tuple[Office, Approval]:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     refuse(office)
     await office.decide(approval)
     return office, approval
@@ -81,8 +80,7 @@ async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
     assert await office.threads.catch_up() == [THREAD_ID]
     assert await office.threads.catch_up() == []
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     assert office.shown() == ["Paid."]
 
 
@@ -105,8 +103,7 @@ async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteSt
 
 async def test_a_click_on_a_card_that_is_over_draws_it_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     refuse(office, "not_in_channel")
     await office.decide(approval)
     assert await later(office, seconds=600) == 0
@@ -120,8 +117,7 @@ async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
     storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     await office.decide(approval)
     before = await storage.approvals.get(approval.approval_id)
     office.clock.forward(seconds=5)
@@ -141,8 +137,7 @@ async def test_who_clicks_just_after_a_decision_has_nothing_drawn_again(
 
 async def test_an_outdated_click_draws_the_card_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     click = a_click(approval.changed(digest="e" * 64), "countersign:approve")
     await Counter.on(office).send(click)
     assert "changed after you opened it" in office.notifier.whispers[-1][1]
@@ -168,8 +163,7 @@ async def test_an_allowed_click_is_told_that_it_counts(
 ) -> None:
     """Another call that Slack accepts, a reaction for instance, changes nothing for this card."""
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     refuse(office)
     office.notifier.is_refused = not takes_others
     click = {**a_click(approval, "countersign:approve"), "response_url": URL}
@@ -194,8 +188,7 @@ async def test_a_form_says_that_it_counts_where_its_card_cannot(
     storage: SqliteStores, *, is_drawn: bool
 ) -> None:
     office = Office(storage, [PAY, say("I see.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     refuse(office)
     if is_drawn:  # Slack refused another call of this process
         office.notifier.failing.discard("update")
@@ -332,8 +325,7 @@ async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
     storage: SqliteStores,
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    approval = await office.the_approval()
+    approval = await office.asked(ASK)
     assert approval.card.revision == approval.shown_revision
     for method in ("card", "update"):
         office.notifier.failing.add(method)

@@ -148,9 +148,7 @@ async def test_i4_a_turn_that_fails_before_it_is_open_says_so(storage: SqliteSto
     await office.hear("<@UBOT> pay Mia")
     for _ in range(MAX_ATTEMPTS):
         assert office.shown() == [] or not faults
-        office.clock.forward(minutes=10)
-        await office.sweep.tick()
-        await office.queue.run()
+        await office.later(minutes=10)
     assert len(office.shown()) == 1
     thread = await storage.threads.get(THREAD_ID)
     assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)

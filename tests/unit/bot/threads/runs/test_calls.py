@@ -37,8 +37,7 @@ class Payment:
     @classmethod
     async def approved(cls, storage: SqliteStores, quick: timedelta = QUICK) -> Payment:
         office = Office(storage, [PAY])
-        await office.hear("<@UBOT> pay Mia")
-        approval = await office.the_approval()
+        approval = await office.asked("<@UBOT> pay Mia")
         decided = await office.approvals.decide(
             approval,
             Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest),

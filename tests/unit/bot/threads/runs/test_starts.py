@@ -59,9 +59,7 @@ async def in_doubt(storage: SqliteStores, policy: Policy, decider: str = "") -> 
     except KilledError:
         first.queue.drop()
     second = Office(storage, [say("Well.")], clock=first.clock, make_agent=paying(policy))
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     return second
 
 
@@ -110,9 +108,7 @@ async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(
     second = Office(
         storage, [], clock=first.clock, make_agent=lambda model: make(model, dies=False)
     )
-    second.clock.forward(minutes=1)
-    await second.sweep.tick()
-    await second.queue.run()
+    await second.later(minutes=1)
     assert approvers_of(await second.the_approval())[0] == BEN
 
 

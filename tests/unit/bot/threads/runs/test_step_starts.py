@@ -99,8 +99,7 @@ async def approved_earlier(
 
 
 async def go_on(office: Office) -> None:
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
 
 
 @pytest.mark.parametrize("make_agent", ASKERS)
@@ -147,8 +146,7 @@ async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
         return GraphAgent(graph.compile(), "clerk")
 
     first = Office(storage, [], make_agent=make_agent)
-    await first.hear("<@UBOT> go")
-    asked = await first.the_approval()
+    asked = await first.asked("<@UBOT> go")
     with pytest.raises(KilledError):
         await first.decide(asked, by=ADA)
     first.queue.drop()
@@ -172,21 +170,18 @@ async def test_a_step_waits_for_the_end_of_a_freeze_and_is_not_asked_again(
         return GraphAgent(graph.compile(), "clerk")
 
     office = Office(storage, [], make_agent=make_agent)
-    await office.hear("<@UBOT> go")
-    asked = await office.the_approval()
+    asked = await office.asked("<@UBOT> go")
     frozen = await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
     await office.decide(asked, by=ADA)
     assert (ACTED, await office.open_approvals()) == ([], [])
     waits = await storage.approvals.get(asked.approval_id)
     assert waits.execution.parked is not None
     assert "frozen, nothing starts" in card_for(waits, approvers_text="").text
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     assert (ACTED, await office.open_approvals()) == ([], [])
 
     await office.freezes.lift(frozen.freeze.id, by=BEN, why="Over.")
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later()
     assert ACTED == ["deleted"]
     actions = [entry.action for entry in await storage.audit.of_thread(asked.thread_id, limit=99)]
     assert (actions.count("parked"), actions.count("requested")) == (1, 1)
