@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from countersign_client.asynchronous import AsyncCountersign
-from countersign_client.cli.parser import duration
+from countersign_client.cli.parser import duration, pair
 from countersign_client.cli.process import Process, UsageError, guarded
 from countersign_client.connection import LIMITS
 from countersign_client.mcp.calls import Options
@@ -37,8 +37,10 @@ credentials to the proxy alone. COUNTERSIGN_URL is the address of the API; the k
 in COUNTERSIGN_KEY, or in the file that COUNTERSIGN_KEY_FILE names; the server sees neither.
 """
 _EXAMPLE = """\
-example:
+examples:
   countersign mcp-proxy --name github -- npx -y @modelcontextprotocol/server-github
+  countersign mcp-proxy --name github --url https://mcp.example.com/mcp \\
+    --upstream-header Authorization=GITHUB_AUTHORIZATION
 """
 
 _ABOUT_SERVER = """\
@@ -66,9 +68,10 @@ def mcp_proxy(argv: Sequence[str], process: Process | None = None) -> int:
     own, command = argv[:at], argv[at + 1 :]
     parser = _parser()
     given = parser.parse_args(own)
-    if not command:
-        parser.error("name the server after --")
-    name = given.name or re.sub(r"[^A-Za-z0-9_.-]", "-", Path(command[0]).stem)[:60]
+    if bool(command) == bool(given.url):
+        parser.error("name the server after --, or with --url")
+    of_server = Path(command[0]).stem if command else given.url.host
+    name = given.name or re.sub(r"[^A-Za-z0-9_.-]", "-", of_server)[:60]
     if not _NAME.fullmatch(name):
         parser.error("--name: at most 60 letters, digits and _ . -, and no sign at the beginning")
     session = given.session or str(Path.cwd())
@@ -88,9 +91,32 @@ def mcp_proxy(argv: Sequence[str], process: Process | None = None) -> int:
     async def run() -> int:
         files = Definitions(folder / "tools.json"), Spool(folder)
         async with AsyncCountersign(patience=PATIENCE) as countersign:
-            return await serve(command, process.environ, options, files, countersign)
+            if command:
+                return await serve(command, process.environ, options, files, countersign)
+            http = _sdk("http")
+            headers = _upstream(given.upstream_header, process)
+            ends = http.Ends(str(given.url), headers, *given.listen, given.allow_host)
+            process.say(f"clients find it at http://{ends.host}:{ends.port}{http.PATH}")
+            await http.serve(ends, options, files, countersign)
+        return 0
 
     return _carried_out(process, run)
+
+
+def _upstream(pairs: Sequence[str], process: Process) -> dict[str, str]:
+    """Give the headers for the server, whose values no command line shows."""
+    headers = dict(pair(text) for text in pairs)
+    absent = sorted(set(headers.values()) - process.environ.keys())
+    if absent:
+        raise UsageError(f"{absent[0]} is not in the environment")
+    return {name: process.environ[variable] for name, variable in headers.items()}
+
+
+def _sdk(module: str) -> Any:
+    try:
+        return import_module(f"countersign_client.mcp.{module}")
+    except ImportError:
+        raise UsageError("this needs the SDK: pip install 'countersign-client[mcp]'") from None
 
 
 def mcp(argv: Sequence[str], process: Process | None = None) -> int:
@@ -120,20 +146,11 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
         type=_loopback,
         help="serve HTTP at /mcp instead; each caller sends its own key as a bearer token",
     )
-    parser.add_argument(
-        "--allow-host",
-        metavar="HOST[:PORT]",
-        action="append",
-        default=[],
-        help="another value of the header Host, such as that of a TLS proxy",
-    )
+    _add_hosts(parser)
     given = parser.parse_args(argv)
 
     async def run() -> int:
-        try:
-            server = import_module("countersign_client.mcp.server")
-        except ImportError:
-            raise UsageError("`mcp` needs the SDK: pip install 'countersign-client[mcp]'") from None
+        server = _sdk("server")
         session = given.session or str(Path.cwd())
         if given.http is not None:
             host, port = given.http
@@ -154,23 +171,72 @@ def _carried_out(process: Process, run: Callable[[], Coroutine[Any, Any, int]]) 
     return guarded(process, lambda: asyncio.run(run()))
 
 
-def _loopback(text: str) -> tuple[str, int]:
-    match = re.fullmatch(r"(127\.0\.0\.1|localhost):(\d{1,5})", text)
+def _address(text: str) -> tuple[str, int]:
+    match = re.fullmatch(r"([\w.-]+|\[[\da-fA-F:.]+\]):(\d{1,5})", text)
     if match is None or int(match[2]) > 65_535:
+        raise argparse.ArgumentTypeError("HOST:PORT, such as 127.0.0.1:8092")
+    return match[1].strip("[]"), int(match[2])
+
+
+def _loopback(text: str) -> tuple[str, int]:
+    host, port = _address(text)
+    if host not in ("127.0.0.1", "localhost"):
         raise argparse.ArgumentTypeError("127.0.0.1:PORT; for others, put a TLS proxy before it")
-    return match[1], int(match[2])
+    return host, port
+
+
+def _url(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise argparse.ArgumentTypeError(
+            "http://HOST/PATH or https://HOST/PATH, without a password"
+        )
+    return url
+
+
+def _add_hosts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-host",
+        metavar="HOST[:PORT]",
+        action="append",
+        default=[],
+        help="another value of the header Host, such as that of a TLS proxy",
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="countersign mcp-proxy",
-        usage="%(prog)s [options] -- SERVER [ARG ...]",
+        usage="%(prog)s [options] (-- SERVER [ARG ...] | --url URL)",
         description=_ABOUT,
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--name", help="of the server, as the policy names it; default: its file")
+    parser.add_argument(
+        "--name", help="of the server, as the policy names it; default: its file or host"
+    )
+    parser.add_argument(
+        "--url", type=_url, help="of a server on HTTP, which this one stands before"
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        type=_address,
+        default=("127.0.0.1", 8092),
+        help="with --url: where clients find it, at /mcp; default: 127.0.0.1:8092",
+    )
+    _add_hosts(parser)
+    parser.add_argument(
+        "--upstream-header",
+        metavar="HEADER=VARIABLE",
+        action="append",
+        default=[],
+        help="with --url: a header for the server, with the value of a variable of the environment",
+    )
     parser.add_argument(
         "--session",
         metavar="TEXT",

@@ -136,6 +136,11 @@ class Definitions:
         if new:
             self._keep()
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether the server has listed any tool."""
+        return bool(self._listed)
+
     def listed(self, name: str) -> dict[str, Any] | None:
         """Give the definition of a tool in the last list.
 

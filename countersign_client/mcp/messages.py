@@ -76,6 +76,15 @@ def is_id(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
+def is_modern(message: Message) -> bool:
+    """Whether a message is of 2026-07-28 or later, where each one names its version.
+
+    Args:
+        message: Of a client.
+    """
+    return _VERSION in members_of(members_of(message.get("params")).get("_meta"))
+
+
 def members_of(value: Any) -> dict[str, Any]:
     """Give the members of an object; of anything else, none.
 
@@ -96,8 +105,8 @@ def refusal(message: Message, text: str, request: str | None) -> Message:
     if message["method"] != "tools/call":
         return {"error": {"code": REFUSED, "message": text}}
     result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
-    if _VERSION in members_of(members_of(message.get("params")).get("_meta")):
-        result["resultType"] = "complete"  # of 2026-07-28, which names its version in each message
+    if is_modern(message):
+        result["resultType"] = "complete"
     return marked({"result": result}, request)
 
 

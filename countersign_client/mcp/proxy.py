@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
 import time
@@ -42,17 +43,23 @@ LONGEST_SUMMARY = 300
 NOTE = " [People may be asked first; this can take long.]"
 _AGAIN = "This is the result of the same call that was made before; it ran once, and not again."
 _GONE = (
-    "The server ended while this ran. Its outcome is unknown, and people are asked. "
-    "Do not call again to find out."
+    "The server, or the connection to it, ended while this ran. Its outcome is unknown, and people "
+    "are asked. Do not call again to find out."
 )
+_UNREACHED = "Not run: the server cannot be reached."
 _LOST = "The outcome of this call is unknown, and people are asked. Do not call again to find out."
 _ENDED = "Not run: the server has ended. The request stays; start the server, and call again."
 _PEOPLE = ("people", "break_glass")
+_MOST_PAGES = 100
 Send = Callable[[bytes], Awaitable[None]]
 
 
 class ServerGoneError(Exception):
     """The server ended before it answered."""
+
+
+class UnreachedError(Exception):
+    """The server cannot have read a message."""
 
 
 class _Flight:
@@ -71,7 +78,7 @@ class _Flight:
 
 
 class Proxy:
-    """One client and one server. The transport hands messages in, and carries messages out."""
+    """A client and a server. The transport hands messages in, and carries messages out."""
 
     def __init__(
         self,
@@ -89,7 +96,8 @@ class Proxy:
             options: How to ask.
             files: The server's tools, and the results that no client took.
             to_client: Sends a line to the client.
-            to_server: Sends a line to the server; OSError if it is gone.
+            to_server: Sends a line to the server; OSError if it is gone, UnreachedError if the
+                server cannot have read the line.
             sleep: Waits for so many seconds.
         """
         self._countersign = countersign
@@ -99,14 +107,28 @@ class Proxy:
         self._to_server = to_server
         self._sleep = sleep
         self._held = {"tools/call", *options.gates}
-        self._client_name = ""
+        self._client_name = self._session = ""
         self._lists: dict[str, bool] = {}
         self._rounds: dict[str, AsyncRun] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
+        self._cancelled: set[str] = set()
         self._flights: dict[str, _Flight] = {}
         self._running: dict[str, asyncio.Future[Message]] = {}
         self._later: set[asyncio.Task[Any]] = set()
         self._is_gone = False
+
+    def joined(self, to_client: Send, to_server: Send, session: str) -> Proxy:
+        """Serve another client of the same server; the same call of both is one call.
+
+        Args:
+            to_client: Sends a line to this client.
+            to_server: Sends a line to the server, for this client.
+            session: In which the ids of messages are unique.
+        """
+        proxy = copy.copy(self)
+        proxy._to_client, proxy._to_server = to_client, to_server  # noqa: SLF001 - of the same class
+        proxy._session, proxy._lists, proxy._running = session, {}, {}  # noqa: SLF001
+        return proxy
 
     async def from_client(self, line: bytes) -> None:
         """Take a message of the client; a held call goes on by itself.
@@ -116,24 +138,54 @@ class Proxy:
         """
         try:
             message = parse(line)
-            if message.get("method") in self._held:
-                self._hold(message)
+            if self.takes(message):
                 return
         except MalformedMessageError as error:
             await self._to_client(serialised(error.answer))
             return
+        with suppress(OSError):  # its end is noticed elsewhere
+            await self._to_server(serialised(message))
+
+    def takes(self, message: Message) -> bool:
+        """Take a message that the server does not get as it is: a held call, or its end.
+
+        Args:
+            message: Of the client; parsed.
+
+        Raises:
+            MalformedMessageError: It is a call that could not be answered.
+        """
         params = members_of(message.get("params"))
+        if message.get("method") in self._held:
+            self._hold(message)
+            return True
         if message.get("method") == "notifications/cancelled":
-            held = self._waiting.get(json.dumps(params.get("requestId")))
-            if held is not None:  # the server knows the call by another id, if at all
-                held.cancel()
-                return
-        elif message.get("method") == "tools/list":
+            # The server knows a held call by another id, if at all.
+            return self.give_up(params.get("requestId"), is_cancelled=True)
+        if message.get("method") == "tools/list":
             self._lists[json.dumps(message.get("id"))] = params.get("cursor") is None
         elif message.get("method") == "initialize":
             self._client_name = str(members_of(params.get("clientInfo")).get("name", ""))
-        with suppress(OSError):  # its end is noticed elsewhere
-            await self._to_server(serialised(message))
+        return False
+
+    def give_up(self, message_id: Any, *, is_cancelled: bool) -> bool:
+        """End the wait of a client for a held call. A call that runs goes on.
+
+        Args:
+            message_id: As the client sent it.
+            is_cancelled: Whether the client said so, and did not only go away.
+
+        Returns:
+            Whether there is such a call.
+        """
+        name = self._name(message_id)
+        held = self._waiting.get(name)
+        if held is None:
+            return False
+        if is_cancelled and self._options.withdraws:
+            self._cancelled.add(name)
+        held.cancel()
+        return True
 
     async def from_server(self, line: bytes) -> None:
         """Take a message of the server; all but answers to held calls and lists pass as they are.
@@ -141,28 +193,69 @@ class Proxy:
         Args:
             line: The message, with its end of line.
         """
+        passed = self.passed(line)
+        if passed is not None:
+            await self._to_client(passed)
+
+    def passed(self, line: bytes) -> bytes | None:
+        """Give what the client gets of a message of the server; None: nothing.
+
+        Args:
+            line: The message.
+        """
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            message = None
-        if isinstance(message, dict) and "method" not in message and is_id(message.get("id")):
-            running = self._running.pop(str(message["id"]), None)
-            if running is not None:
-                running.set_result(message)
-                return
-            name = json.dumps(message["id"])
-            if name in self._waiting:
-                return  # people have not decided, and the server was not asked
-            if name in self._lists:
-                line = serialised(self._listed(message, is_first=self._lists.pop(name)))
-        await self._to_client(line)
+            return line
+        if not isinstance(message, dict) or "method" in message or not is_id(message.get("id")):
+            return line
+        running = self._running.pop(str(message["id"]), None)
+        if running is not None:
+            running.set_result(message)
+            return None
+        if self._name(message["id"]) in self._waiting:
+            return None  # people have not decided, and the server was not asked
+        name = json.dumps(message["id"])
+        if name in self._lists:
+            return serialised(self._listed(message, is_first=self._lists.pop(name)))
+        return line
 
     def server_gone(self) -> None:
         """Let the calls that run end with an unknown outcome."""
         self._is_gone = True
-        for running in self._running.values():
+        for own_id in list(self._running):
+            self.lose(own_id)
+
+    def schema_of(self, name: str) -> Any:
+        """Give the JSON Schema of a tool's arguments, as the server listed it last.
+
+        Args:
+            name: The tool, as the server names it.
+        """
+        return members_of(self._definitions.listed(name)).get("inputSchema")
+
+    def runs(self, own_id: str) -> bool:
+        """Whether the server has not answered a call.
+
+        Args:
+            own_id: As the server knows the call.
+        """
+        return own_id in self._running
+
+    def lose(self, own_id: str) -> None:
+        """Let a call end with an unknown outcome, if the server has not answered it.
+
+        Args:
+            own_id: As the server knows the call.
+        """
+        running = self._running.pop(own_id, None)
+        if running is not None:
             running.set_exception(ServerGoneError)
-        self._running.clear()
+
+    def abort(self) -> None:
+        """End the calls that run, with an unknown outcome; this process ends."""
+        for flight in list(self._flights.values()):
+            flight.task.cancel()
 
     async def close(self) -> None:
         """End the calls that wait for people, whose requests stay; finish those that run."""
@@ -183,16 +276,19 @@ class Proxy:
         message_id = message.get("id")
         if not is_id(message_id):
             raise MalformedMessageError(INVALID_REQUEST, "a call needs an id, text or a number")
-        name = json.dumps(message_id)
+        name = self._name(message_id)
         if name in self._waiting:
             raise MalformedMessageError(INVALID_REQUEST, "a call has this id", message_id)
         self._waiting[name] = task = asyncio.create_task(self._answer(message))
         task.add_done_callback(lambda _: self._waiting.pop(name, None))
 
+    def _name(self, message_id: Any) -> str:
+        return json.dumps([self._session, message_id])
+
     async def _answer(self, message: Message) -> None:
         """Answer one message, when its call has ended."""
         try:
-            call = call_of(message, self._options, self._definitions, self._client_name)
+            call = await self._call_of(message)
         except RefusedCallError as error:
             await self._tell(message, refusal(message, str(error), None))
             return
@@ -207,9 +303,13 @@ class Proxy:
             await self._wait(call, flight)
         finally:
             flight.waiters -= 1
+            is_cancelled = self._name(message["id"]) in self._cancelled
+            self._cancelled.discard(self._name(message["id"]))
             if not flight.waiters and not flight.is_started:
                 self._forget(flight)  # so that nobody joins a call that ends
                 flight.task.cancel()
+                if is_cancelled and flight.request_id is not None:
+                    self._in_background(self._countersign.cancel(flight.request_id))
         if flight.task.cancelled():
             await self._tell(message, refusal(message, _ENDED, flight.request_id))
             return
@@ -219,6 +319,12 @@ class Proxy:
         if await self._tell(message, answer) and flight.outcome is not None:
             self._spool.drop(call.key)
             self._in_background(self._hand_over(flight))
+
+    async def _call_of(self, message: Message) -> Call:
+        """Make the call; a client may have listed the tools before this process began."""
+        if message["method"] == "tools/call" and not self._definitions.is_listed:
+            await self._list(message)
+        return call_of(message, self._options, self._definitions, self._client_name)
 
     async def _tell(self, message: Message, answer: Message) -> bool:
         """Answer a message, and say whether the client is still there."""
@@ -284,14 +390,9 @@ class Proxy:
     async def _decide(self, flight: _Flight) -> Request:
         """Ask, wait for people, and check what they decided."""
         call = flight.call
-        try:
-            request = await self._countersign.create(key=call.key, **call.asked)
-            flight.request_id = request.id
-            request = await self._countersign.wait(request)
-        except asyncio.CancelledError:
-            if self._options.withdraws and flight.request_id is not None:
-                self._in_background(self._countersign.cancel(flight.request_id))
-            raise
+        request = await self._countersign.create(key=call.key, **call.asked)
+        flight.request_id = request.id
+        request = await self._countersign.wait(request)
         if call.schema is None:
             request.check(call.tool, call.arguments)
         else:
@@ -328,13 +429,13 @@ class Proxy:
             raise RefusedCallError(_ENDED)
         if call.changed is not None:
             self._definitions.accept(call.own_name)
-        running = self._running[own_id] = asyncio.get_running_loop().create_future()
         alive = asyncio.create_task(self._live(run))
         try:
-            with suppress(OSError):  # it may have read the call; its end is noticed elsewhere
-                await self._to_server(serialised(call.forwarded(own_id, run.arguments)))
-            message = await running
-        except ServerGoneError:
+            message = await self._asked(call.forwarded(own_id, run.arguments))
+        except UnreachedError:
+            await run.not_run("The server cannot be reached")
+            raise RefusedCallError(_UNREACHED) from None
+        except (ServerGoneError, asyncio.CancelledError):
             unknown = self._countersign.report(
                 run.request, "unknown", "The server ended", token=run.token
             )
@@ -347,6 +448,36 @@ class Proxy:
             self._rounds[round_of(call, result)] = run
             return marked({"result": result}, run.request.id)
         return await self._settle(flight, run, message)
+
+    async def _asked(self, message: Message) -> Message:
+        """Send the server a message with an id of our own, and give its answer."""
+        own_id = message["id"]
+        running: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._running[own_id] = running
+        try:
+            with suppress(OSError):  # it may have read the message; its end is noticed elsewhere
+                await self._to_server(serialised(message))
+            return await running
+        finally:
+            self._running.pop(own_id, None)
+
+    async def _list(self, message: Message) -> None:
+        """List the tools, all pages."""
+        meta = members_of(members_of(message.get("params")).get("_meta"))
+        meta.pop("progressToken", None)
+        params: dict[str, Any] = {"_meta": meta} if meta else {}
+        for page in range(_MOST_PAGES):
+            own_id = f"countersign-{uuid4().hex}"
+            asked = {"jsonrpc": "2.0", "id": own_id, "method": "tools/list", "params": params}
+            try:
+                listed = await self._asked(asked)
+            except (ServerGoneError, UnreachedError):
+                raise RefusedCallError(_UNREACHED) from None
+            self._listed(listed, is_first=page == 0)
+            cursor = members_of(listed.get("result")).get("nextCursor")
+            if cursor is None:
+                break
+            params = {**params, "cursor": cursor}
 
     async def _settle(self, flight: _Flight, run: AsyncRun, message: Message) -> Message:
         """Keep and report what came of it, and tell the model what people have changed."""

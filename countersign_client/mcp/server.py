@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 import httpx
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -21,6 +20,7 @@ from countersign_client import asking
 from countersign_client.asynchronous import AsyncCountersign
 from countersign_client.canonical import canonical
 from countersign_client.errors import CountersignError
+from countersign_client.mcp.http import checked_hosts
 from countersign_client.mcp.proxy import BETWEEN
 from countersign_client.requests import NotApproved, NotStarted, Request, StillPending
 from countersign_client.runs import AsyncRun
@@ -309,12 +309,11 @@ async def serve_http(
         allowed_hosts: Values of the header Host, besides the address itself. A request with an
             Origin is refused: keys do not belong in browsers.
     """
-    hosts = [f"{host}:{port}", f"localhost:{port}", *allowed_hosts]
     await server.run_streamable_http_async(
         host=host,
         port=port,
         stateless_http=True,
-        transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[]),
+        transport_security=checked_hosts(host, port, allowed_hosts),
     )
 
 

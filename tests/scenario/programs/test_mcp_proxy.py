@@ -1,4 +1,5 @@
-"""The proxy as a process, between the official client and a server of the official SDK."""
+"""The proxy as a process, between the official client and a server of the official SDK, on both
+transports."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.support.programs.loopback import Loopback
 from tests.support.programs.server import KEY, Record
@@ -22,6 +25,12 @@ from tests.support.programs.server import KEY, Record
 ROOT = Path(__file__).parents[3]
 ERAS = ("legacy", "auto")
 """How the client begins: with the handshake of 2025-11-25, or without a session, of 2026-07-28."""
+
+
+TRANSPORTS = ("stdio", "http")
+WAYS = pytest.mark.parametrize(
+    ("transport", "era"), [(transport, era) for transport in TRANSPORTS for era in ERAS]
+)
 
 
 class Bench:
@@ -54,8 +63,40 @@ class Bench:
         return [*own, sys.executable, "-m", "tests.support.programs.toy_server", str(self.log)]
 
     @asynccontextmanager
-    async def client(self, era: str = "auto", **options: Any) -> AsyncIterator[Client]:
+    async def tools(self, port: int | None = None) -> AsyncIterator[Listening]:
+        """Start the server of tools on HTTP."""
+        port = port or free_port()
+        command = ["-m", "tests.support.programs.toy_server", str(self.log), str(port)]
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+        async with listening(command, environment, port) as server:
+            yield server
+
+    @asynccontextmanager
+    async def proxy(
+        self, url: str, *options: str, countersign: str | None = None
+    ) -> AsyncIterator[Listening]:
+        """Start a proxy before a server on HTTP."""
+        port = free_port()
+        command = ["-m", "countersign_client.cli", "mcp-proxy", "--name", "toy", "--url", url]
+        command += ["--listen", f"127.0.0.1:{port}", *options]
+        environment = self.environment | ({"COUNTERSIGN_URL": countersign} if countersign else {})
+        async with listening(command, environment, port) as proxy:
+            yield proxy
+
+    @asynccontextmanager
+    async def client(
+        self, era: str = "auto", transport: str = "stdio", **options: Any
+    ) -> AsyncIterator[Client]:
         """Start a proxy, with a client that has listed the tools."""
+        if transport == "http":
+            async with (
+                self.tools() as server,
+                self.proxy(server.url) as proxy,
+                Client(streamable_http_client(proxy.url), mode=era, **options) as client,
+            ):
+                await client.list_tools()
+                yield client
+            return
         program, *args = self.command
         parameters = StdioServerParameters(command=program, args=args, env=self.environment)
         async with Client(parameters, mode=era, **options) as client:
@@ -75,6 +116,47 @@ class Bench:
         return self.later(lambda record: self.door.server.approve(record, arguments))
 
 
+class Listening:
+    """A process that listens."""
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self.process = process
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}/mcp"
+
+    async def kill(self) -> None:
+        self.process.kill()
+        await self.process.wait()
+
+
+@asynccontextmanager
+async def listening(
+    command: list[str], environment: Mapping[str, str], port: int
+) -> AsyncIterator[Listening]:
+    """Start a process of Python, and wait until it listens."""
+    process = await asyncio.create_subprocess_exec(sys.executable, *command, env=environment)
+    try:
+        await until(lambda: process.returncode is not None or is_open(port))
+        assert process.returncode is None
+        yield Listening(process, port)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with Loopback() as door:
@@ -85,10 +167,10 @@ def texts(result: Any) -> str:
     return " ".join(block.text for block in result.content)
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_each_end_of_a_call(bench: Bench, era: str) -> None:
-    """Check 67, of the proxy on stdio."""
-    async with bench.client(era) as client:
+@WAYS
+async def test_each_end_of_a_call(bench: Bench, transport: str, era: str) -> None:
+    """Check 67, of the proxy."""
+    async with bench.client(era, transport) as client:
         people = bench.approve()
         done = await client.call_tool("deploy", {"env": "production", "replicas": 2})
         await people
@@ -115,10 +197,10 @@ async def test_each_end_of_a_call(bench: Bench, era: str) -> None:
     assert bench.runs == ["deploy production 2", "deploy staging 1", "fail"]
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_what_is_no_call_passes(bench: Bench, era: str) -> None:
+@WAYS
+async def test_what_is_no_call_passes(bench: Bench, transport: str, era: str) -> None:
     """Check 67: resources and prompts."""
-    async with bench.client(era) as client:
+    async with bench.client(era, transport) as client:
         assert client.protocol_version == {"legacy": "2025-11-25", "auto": "2026-07-28"}[era]
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert "People may be asked first" in (tools["deploy"].description or "")
@@ -130,14 +212,16 @@ async def test_what_is_no_call_passes(bench: Bench, era: str) -> None:
     assert bench.door.server.records == {}
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_progress_of_people_and_of_the_server_rises(bench: Bench, era: str) -> None:
+@WAYS
+async def test_progress_of_people_and_of_the_server_rises(
+    bench: Bench, transport: str, era: str
+) -> None:
     numbers: list[float] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         numbers.append(progress)
 
-    async with bench.client(era) as client:
+    async with bench.client(era, transport) as client:
         people = bench.approve()
         done = await client.call_tool("slow", {"seconds": 0.1}, progress_callback=hear)
         await people
@@ -146,14 +230,14 @@ async def test_progress_of_people_and_of_the_server_rises(bench: Bench, era: str
     assert (numbers[0], numbers[-1]) == (-1, 1)
 
 
-@pytest.mark.parametrize("era", ERAS)
+@WAYS
 async def test_a_client_with_a_limit_of_its_own_gets_the_decision_with_the_same_call(
-    bench: Bench, era: str
+    bench: Bench, transport: str, era: str
 ) -> None:
     """Check 68, of the proxy: one request, one run."""
-    async with bench.client(era) as client:
+    async with bench.client(era, transport) as client:
         with pytest.raises(Exception, match=r"(?i)timed out|timeout"):
-            await client.call_tool("deploy", {"env": "eu"}, read_timeout_seconds=0.3)
+            await client.call_tool("deploy", {"env": "eu"}, read_timeout_seconds=2)
         await bench.approve()
         done = await client.call_tool("deploy", {"env": "eu"})
         assert done.structured_content is not None

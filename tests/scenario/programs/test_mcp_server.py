@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from countersign_client import AsyncCountersign
 from countersign_client.mcp.server import build_server
-from tests.scenario.programs.test_mcp_proxy import ERAS, Bench, texts
+from tests.scenario.programs.test_mcp_proxy import ERAS, Bench, free_port, listening, texts
 from tests.support.programs.loopback import Loopback
 from tests.support.programs.server import KEY
 
@@ -229,23 +228,11 @@ async def test_the_command_serves_on_the_standard_streams(bench: Bench) -> None:
 @pytest.fixture
 async def address(bench: Bench) -> AsyncIterator[str]:
     """A server on HTTP, as a process without a key of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = {k: v for k, v in bench.environment.items() if k != "COUNTERSIGN_KEY"}
-    command = [sys.executable, "-m", "countersign_client.cli", "mcp", "--http", f"127.0.0.1:{port}"]
-    process = await asyncio.create_subprocess_exec(*command, env=environment)
-    url = f"http://127.0.0.1:{port}/mcp"
-    for _ in range(1_000):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.close()
-            break
-        except OSError:
-            await asyncio.sleep(0.02)
-    yield url
-    process.terminate()
-    await process.wait()
+    command = ["-m", "countersign_client.cli", "mcp", "--http", f"127.0.0.1:{port}"]
+    async with listening(command, environment, port) as server:
+        yield server.url
 
 
 @pytest.mark.parametrize("era", ERAS)

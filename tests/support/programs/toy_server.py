@@ -67,4 +67,7 @@ server.resource("toy://text")(text)
 server.prompt()(greet)
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if sys.argv[2:]:
+        server.run("streamable-http", port=int(sys.argv[2]))
+    else:
+        server.run("stdio")
