@@ -35,6 +35,7 @@ CACHE_MS = 15_000
 """Longest time for which a key is known without reading it again, in milliseconds."""
 _MOST_CACHED = 1_000
 _HOUR_MS = 3_600_000
+_DAY_MS = 24 * _HOUR_MS
 _IN_ADDRESS = re.compile(r"csk_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}", re.ASCII)
 
 Networks: TypeAlias = Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
@@ -71,6 +72,8 @@ class KeyRing:
     spawn: Spawn
     wrong: WrongKeys = field(init=False)
     _cache: dict[str, _Known] = field(default_factory=dict)
+    _warned: dict[str, int] = field(default_factory=dict)
+    """The last day on which the owner of a key was warned, by the key's id."""
 
     def __post_init__(self) -> None:
         self.wrong = WrongKeys(self.clock)
@@ -162,7 +165,18 @@ class KeyRing:
             code = "network-not-allowed"
         if code:
             await self._note_wrong(key, program, code, address)
+            if code == "network-not-allowed":
+                self._warn(key, program)
             raise ApiProblemError(code)
+
+    def _warn(self, key: ProgramKeyRecord, program: ProgramRecord) -> None:
+        """Tell the owner that the key was used from elsewhere: once a day for each key."""
+        day = self.clock() // _DAY_MS
+        if self._warned.get(key.id) == day:
+            return
+        self._warned[key.id] = day
+        names = ("message.key_elsewhere", "message.key_stop")
+        self.spawn(self._tell_owner(key, program, *names, once=f"{key.public_id}:elsewhere:{day}"))
 
     async def _note_wrong(
         self, key: ProgramKeyRecord, program: ProgramRecord, fault: str, address: str
@@ -225,16 +239,18 @@ class KeyRing:
         if program is not None:
             await self._note_wrong(key, program, "key-in-address", address)
             if is_new:
-                self.spawn(self._tell_owner(key, program))
+                names = ("message.key_leaked", "message.key_renew")
+                self.spawn(self._tell_owner(key, program, *names, once=key.public_id))
 
-    async def _tell_owner(self, key: ProgramKeyRecord, program: ProgramRecord) -> None:
-        words = say("message.key_leaked", program=program.name, key=key.public_id)
-        words = f"{words} {say('message.key_renew', program=program.name)}"
+    async def _tell_owner(
+        self, key: ProgramKeyRecord, program: ProgramRecord, *names: str, once: str
+    ) -> None:
+        words = (say(name, program=program.name, key=key.public_id) for name in names)
         try:
-            await self.notices.tell(words, to=program.owner_id, key=key.public_id)
+            await self.notices.tell(" ".join(words), to=program.owner_id, key=once)
         except DeliveryError as error:
             logger.warning(
-                "could not tell %s that %s is revoked: %s",
+                "could not tell %s what happened to %s: %s",
                 program.owner_id,
                 key.public_id,
                 error,

@@ -265,6 +265,7 @@ class ProgramRequests:
                 program_name=program.name,
                 key=caller.key.public_id,
                 owner=program.owner_id,
+                is_personal=program.is_personal,
                 requested_for=asked.requested_for or "",
                 claimed=asked.requested_for is not None,
                 claims=await self._claims(asked, earlier),

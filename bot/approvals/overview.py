@@ -44,6 +44,7 @@ class HealthSummary:
         pending: Number of pending approvals.
         first_ms: The earliest expiry; 0 without pending approvals.
         unreadable: Number of records that this release cannot read.
+        ending: Names of programs whose last key ends soon, with its end in milliseconds.
     """
 
     database_ms: int | None
@@ -51,6 +52,7 @@ class HealthSummary:
     pending: int = 0
     first_ms: int = 0
     unreadable: int = 0
+    ending: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +265,7 @@ class HomeDataReader:
             pending = await count_pending(self.storage.approvals)
             first_ms = await self._first_ms(now)
             unreadable = await self.storage.count_unreadable()
+            ending = await self.storage.programs.ending(now_ms=now)
         except StorageError:
             return HealthSummary(database_ms=None, has_slack=has_slack)
         return HealthSummary(
@@ -271,6 +274,7 @@ class HomeDataReader:
             pending=pending,
             first_ms=first_ms,
             unreadable=unreadable,
+            ending=tuple((program.name, key.ends_ms) for program, key in ending),
         )
 
     async def _first_ms(self, now: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bot.clock import system_clock
 from bot.commands.call import Finding
 from bot.config.settings import Settings
 from bot.config.stores import has_database
@@ -151,6 +152,16 @@ async def _examined(storage: Stores) -> AsyncIterator[Finding]:
         yield finding
     async for finding in _frozen(storage):
         yield finding
+    async for finding in _ending(storage):
+        yield finding
+
+
+async def _ending(storage: Stores) -> AsyncIterator[Finding]:
+    """List the programs that lose their last key soon, which is no fault yet."""
+    for program, key in await storage.programs.ending(now_ms=system_clock()):
+        text = f"{key.public_id}, the last one of {program.name}, ends {utc(key.ends_ms)}. "
+        text += f"Make another: countersign keys rotate {program.name}"
+        yield Finding(subject="keys", text=text)
 
 
 async def _frozen(storage: Stores) -> AsyncIterator[Finding]:
@@ -202,6 +213,8 @@ async def _unreadable_beside(storage: Stores) -> AsyncIterator[Finding]:
         async for finding in _unreadable(storage):
             yield finding
         async for finding in _frozen(storage):
+            yield finding
+        async for finding in _ending(storage):
             yield finding
     except StorageError as error:
         remedy = remedy_for(error, is_embedded=True)

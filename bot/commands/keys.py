@@ -36,6 +36,7 @@ from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
+from bot.words import say
 from bot.words.times import utc
 
 TIMEOUT_S = 10
@@ -44,6 +45,8 @@ LONGEST_KEY = timedelta(days=400)
 """Longest lifetime of a key of a program."""
 USUAL_KEY = timedelta(days=90)
 """Lifetime of a key of a program, unless the operator gives another one."""
+USUAL_PERSONAL_KEY = timedelta(days=30)
+"""Lifetime of a key of a person's own program, unless the operator gives another one."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
@@ -58,7 +61,7 @@ async def execute(call: Call) -> None:
 
 async def _create(call: Call) -> None:
     program = await _checked(call, _program(call))
-    lifetime = _lifetime(call.arguments.expires)
+    lifetime = _lifetime(call.arguments.expires, is_personal=program.is_personal)
     async with call.open_beside() as storage:
         if not await storage.programs.add(program):
             raise BotError(
@@ -76,7 +79,7 @@ def _program(call: Call) -> ProgramRecord:
     scopes = _scopes(given.scope)
     if _NAME.fullmatch(given.name) is None:
         raise BotError(f"{given.name!r} isn't a name: use a-z, 0-9, - and _, at most 40 characters")
-    if ProgramScope.WRITE in scopes and not given.tool:
+    if ProgramScope.WRITE in scopes and not (given.tool or given.personal):
         raise BotError("give the tools that the program may name, such as --tool 'backups.*'")
     if not given.channel and {ProgramScope.WRITE, ProgramScope.THREADS} & set(scopes):
         raise BotError("give a channel where the program may ask: --channel C…")
@@ -92,7 +95,7 @@ def _program(call: Call) -> ProgramRecord:
         owner_id=given.owner,
         salt=secrets.token_hex(_SALT_BYTES),
         scopes=scopes,
-        tools=tuple(given.tool),
+        tools=tuple(given.tool or (["*"] if given.personal else [])),
         channels=tuple(given.channel),
         requester=given.requester,
         people=given.people,
@@ -140,9 +143,9 @@ def _limits(text: str) -> ProgramLimits:
     return ProgramLimits(**numbers)
 
 
-def _lifetime(text: str) -> timedelta:
+def _lifetime(text: str, *, is_personal: bool) -> timedelta:
     if not text:
-        return USUAL_KEY
+        return USUAL_PERSONAL_KEY if is_personal else USUAL_KEY
     return _duration(text, longest=LONGEST_KEY)
 
 
@@ -159,12 +162,7 @@ async def _checked(call: Call, program: ProgramRecord) -> ProgramRecord:
     Raises:
         BotError: The owner is no active full member, or the bot is not in a channel.
     """
-    settings = Settings.load(call.environ)
-    client = AsyncWebClient(
-        token=settings.slack_bot_token.get_secret_value(),
-        base_url=settings.slack_api_url,
-        timeout=TIMEOUT_S,
-    )
+    client = _slack(call)
     try:
         team_id = str((await client.auth_test()).get("team_id"))
     except _SLACK_FAULTS as error:
@@ -181,6 +179,15 @@ async def _checked(call: Call, program: ProgramRecord) -> ProgramRecord:
     if outside:
         raise BotError(f"the bot isn't in {', '.join(outside)}: invite it there first")
     return program.changed(team_id=team_id)
+
+
+def _slack(call: Call) -> AsyncWebClient:
+    settings = Settings.load(call.environ)
+    return AsyncWebClient(
+        token=settings.slack_bot_token.get_secret_value(),
+        base_url=settings.slack_api_url,
+        timeout=TIMEOUT_S,
+    )
 
 
 async def _make_key(storage: Stores, program: ProgramRecord, lifetime: timedelta) -> Sequence[str]:
@@ -251,15 +258,32 @@ async def _revoke(call: Call) -> None:
         if not keys:
             raise BotError(f"there's no key {given.key or f'of a program {given.program}'}")
         for key in keys:
-            await _end_key(call, storage, key, at_ms=system_clock())
+            program = await _end_key(call, storage, key, at_ms=system_clock())
+            if program is not None:
+                await _tell_owner(call, program, key)
 
 
-async def _end_key(call: Call, storage: Stores, key: ProgramKeyRecord, *, at_ms: int) -> None:
+async def _tell_owner(call: Call, program: ProgramRecord, key: ProgramKeyRecord) -> None:
+    """Tell the owner that a key is revoked. It stays revoked if Slack does not respond."""
+    words = say("message.key_revoked", program=program.name, key=key.public_id)
+    words = f"{words} {say('message.key_renew', program=program.name)}"
+    try:
+        await _slack(call).chat_postMessage(channel=program.owner_id, text=words)
+    except BotError as error:
+        call.say(f"Its owner, {program.owner_id}, wasn't told: {error}")
+    except _SLACK_FAULTS as error:
+        call.say(f"Its owner, {program.owner_id}, wasn't told: {slack_fault(error)}")
+
+
+async def _end_key(
+    call: Call, storage: Stores, key: ProgramKeyRecord, *, at_ms: int
+) -> ProgramRecord | None:
+    """End a key at a time; return its program, or None if the key had ended before."""
     program = await storage.programs.program(key.program_id)
     ended = await storage.programs.revoke(key.id, at_ms=at_ms)
     if ended is None or program is None:
         call.say(f"{key.public_id}: had ended before.")
-        return
+        return None
     await note(
         storage.audit,
         Act.KEY_REVOKED,
@@ -274,11 +298,11 @@ async def _end_key(call: Call, storage: Stores, key: ProgramKeyRecord, *, at_ms:
         ends_ms=at_ms,
     )
     call.say(f"{key.public_id}: ends {utc(at_ms)}. A running bot knows it within 15 seconds.")
+    return program
 
 
 async def _rotate(call: Call) -> None:
     given = call.arguments
-    lifetime = _lifetime(given.expires)
     overlap = _duration(given.overlap, longest=LONGEST_KEY)
     async with call.open_beside() as storage:
         program = await storage.programs.program(program_id(given.name))
@@ -292,6 +316,7 @@ async def _rotate(call: Call) -> None:
                 f"{given.name} has {MOST_LIVE_KEYS} keys in force; end one first: "
                 f"countersign keys revoke {live[0].public_id}"
             )
+        lifetime = _lifetime(given.expires, is_personal=program.is_personal)
         lines = await _make_key(storage, program, lifetime)
         for key in live:
             await _end_key(call, storage, key, at_ms=now_ms + milliseconds(overlap))

@@ -333,7 +333,7 @@ def _add_keys(commands: _Commands[_CommandParser]) -> None:
     create.add_argument("name", metavar="NAME", help="of the program: a-z, 0-9, - and _")
     for flag, metavar, text in (
         ("--owner", "ID", "full member who answers for the program, and can't approve its calls"),
-        ("--expires", "TIME", "lifetime of the key, at most 400d (default: 90d)"),
+        ("--expires", "TIME", "lifetime of the key, at most 400d (default: 90d; personal: 30d)"),
         ("--limits", "LIST", "such as create=60,pending=100,waiting=200 (the default)"),
     ):
         create.add_argument(
@@ -366,13 +366,17 @@ def _add_keys(commands: _Commands[_CommandParser]) -> None:
         default="none",
         help="whether a request may narrow who is asked (%(default)s)",
     )
-    create.add_argument("--personal", action="store_true", help="it is the owner's own tool")
+    create.add_argument(
+        "--personal", action="store_true", help="it is the owner's own tool; any --tool"
+    )
     create.add_argument("--trust", choices=("tags",), help="its tags count as true")
     listed = actions.add_parser("list", help="list all programs and keys")
     _add_json(listed)
     revoke = actions.add_parser("revoke", help="end a key, or all keys of a program, at once")
     what = revoke.add_mutually_exclusive_group(required=True)
-    what.add_argument("key", metavar="csk_ID", nargs="?", default="", help="public part of the key")
+    what.add_argument(
+        "key", metavar="csk_ID", nargs="?", default="", help="the key, or its public part"
+    )
     what.add_argument("--program", metavar="NAME", default="", help="all keys of this program")
     rotate = actions.add_parser("rotate", help="make a new key; the old one ends after a while")
     rotate.add_argument("name", metavar="NAME", help="of the program")

@@ -141,7 +141,8 @@ def asked_by(approval: Approval) -> str:
     if origin.program:
         named = (origin.owner, origin.requested_for)
         others = (name for name in approval.all_requesters if name not in named)
-        key = "line.by_program_for" if origin.requested_for else "line.by_program"
+        key = "line.by_personal" if origin.is_personal else "line.by_program"
+        key = "line.by_program_for" if origin.requested_for else key
         owner, who = mention(origin.owner), _asker(origin, origin.requested_for)
         words = say(key, program=escape(origin.program_name), owner=owner, who=who)
         people = [words, *(_asker(origin, user_id) for user_id in others)]

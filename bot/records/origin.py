@@ -49,6 +49,8 @@ class RequestOrigin(Part):
     """Public part of the program's key: `csk_` and the id."""
     owner: str = ""
     """Slack user id of the person who answers for the program."""
+    is_personal: bool = False
+    """Whether the program is its owner's own tool, and asks for its owner alone."""
     requested_for: str = ""
     """Slack user id of the person for whom the program asks; empty if it names none."""
     claimed: bool = False

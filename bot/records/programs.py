@@ -19,6 +19,8 @@ _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _ID_LENGTH, _SECRET_LENGTH, _CHECK_LENGTH = 8, 32, 6
 _KEY = re.compile(rf"csk_([0-9A-Za-z]{{{_ID_LENGTH}}})_[0-9A-Za-z]{{38}}", re.ASCII)
 
+WARNED_MS = 14 * 24 * 3_600_000
+"""Time before the end of a program's last key in which operators are warned, in milliseconds."""
 MOST_LIVE_KEYS = 2
 """Live keys of one program: the present one, and its successor during a rotation."""
 
@@ -201,6 +203,15 @@ class ProgramStore:
     async def all_keys(self) -> Sequence[ProgramKeyRecord]:
         """Return all keys, oldest first."""
         return (await self.keys.find({}, sort=["created_ms"])).documents
+
+    async def ending(self, *, now_ms: int) -> Sequence[tuple[ProgramRecord, ProgramKeyRecord]]:
+        """Return the programs whose last key ends soon, with that key; the first to end first."""
+        keys = [key for key in await self.all_keys() if key.is_live(now_ms)]
+        last = {key.program_id: key for key in sorted(keys, key=lambda key: key.ends_ms)}
+        soon = [(await self.program(name), key) for name, key in last.items()]
+        return [
+            (program, key) for program, key in soon if program and key.ends_ms < now_ms + WARNED_MS
+        ]
 
     async def revoke(self, key_id: str, *, at_ms: int) -> ProgramKeyRecord | None:
         """End a key at a time, unless it ends before.

@@ -30,6 +30,7 @@ from bot.words import say
 
 _TITLE = 200
 _NAME = 60
+_MOST_KEYS = 5
 _SEPARATOR = " · "
 _RISKS = {"high": "🔺", "critical": "🛑"}
 
@@ -214,6 +215,8 @@ def health_lines(vitals: HealthSummary, reader: TimeReader) -> list[str]:
         lines[-1] += f" {say('home.first', when=reader.moment(vitals.first_ms))}"
     if vitals.unreadable:
         lines.append(f"{bad} {say('home.unreadable', n=vitals.unreadable)}")
+    for program, ends_ms in vitals.ending[:_MOST_KEYS]:
+        lines.append(f"{bad} {say('home.key', program=program, when=reader.moment(ends_ms))}")
     return lines
 
 

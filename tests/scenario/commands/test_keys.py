@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import time
@@ -11,7 +12,9 @@ import pytest
 
 from bot.api.problems import ApiProblemError
 from bot.clock import system_clock
+from bot.commands.database import look_at_storage
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
+from bot.config.settings import Settings
 from bot.records.programs import MOST_LIVE_KEYS, key_id
 from bot.stores import Stores
 from slack_sandbox import ADA, GUS, OPS, TEAM, Sandbox
@@ -24,8 +27,8 @@ CREATE = ("keys", "create", "ci", "--tool", "deploy*", "--channel", OPS)
 KEY = re.compile(r"csk_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
 
 
-def beside_slack(place: Place, work: Callable[[Stores], Awaitable[None]]) -> None:
-    """Do something while the stand-in for Slack runs."""
+def beside_slack(place: Place, work: Callable[..., Awaitable[None]]) -> None:
+    """Do something while the stand-in for Slack runs; it is given to work that takes it."""
 
     async def doing(storage: Stores) -> None:
         scopes = set(bot_scopes(read_manifest(manifest_text())))
@@ -36,7 +39,8 @@ def beside_slack(place: Place, work: Callable[[Stores], Awaitable[None]]) -> Non
                 "SLACK_APP_TOKEN": sandbox.app_token,
                 "COUNTERSIGN_APPROVERS": ADA,
             }
-            await work(storage)
+            takes_sandbox = len(inspect.signature(work).parameters) > 1
+            await work(storage, *([sandbox] if takes_sandbox else []))
 
     place.do(doing)
 
@@ -162,5 +166,60 @@ def test_a_program_needs_tools_a_channel_and_a_name_of_its_own(
         assert await opens(storage, verifier[-1]) == "ci"
         await place.type(*CREATE, "--owner", ADA, fails=True)
         assert "countersign keys rotate ci" in capsys.readouterr().err
+
+    beside_slack(place, work)
+
+
+def test_the_owner_is_told_of_a_revocation(place: Place) -> None:
+    async def work(storage: Stores, sandbox: Sandbox) -> None:
+        key = (await place.type(*CREATE, "--owner", ADA))[-1]
+        assert len(await place.type("keys", "revoke", key)) == 1
+        (message,) = sandbox.messages(sandbox.dm_id(ADA))
+        assert f"revoked the key `csk_{key_id(key)}` of ci." in message["text"]
+        assert key not in message["text"]
+        await place.type("keys", "revoke", key)
+        assert len(sandbox.messages(sandbox.dm_id(ADA))) == 1
+        second = (await place.type("keys", "rotate", "ci"))[-1]
+        place.environ["SLACK_API_URL"] = "http://127.0.0.1:9/api/"
+        lines = await place.type("keys", "revoke", second)
+        assert "wasn't told" in lines[1]
+        assert await opens(storage, second) == "key-revoked"
+
+    beside_slack(place, work)
+
+
+def test_a_personal_program_has_any_tool_and_a_short_key(place: Place) -> None:
+    async def work(storage: Stores) -> None:
+        create = ("keys", "create", "laptop", "--owner", ADA, "--channel", OPS, "--personal")
+        key = (await place.type(*create))[-1]
+        await place.type("keys", "rotate", "laptop")
+        for record in await storage.programs.all_keys():
+            assert record.expires_ms - record.created_ms == 30 * 86_400_000
+        program = (
+            await a_ring(storage, system_clock, ADA).caller(f"Bearer {key}", address="127.0.0.1")
+        ).program
+        assert (program.tools, program.requester) == (("*",), "owner")
+
+    beside_slack(place, work)
+
+
+def test_the_doctor_names_a_last_key_that_ends_soon(place: Place) -> None:
+    async def work(storage: Stores) -> None:
+        await place.type(*CREATE, "--owner", ADA, "--expires", "13d")
+        create = ("keys", "create", "cd", "--tool", "*", "--channel", OPS, "--owner", ADA)
+        await place.type(*create, "--expires", "15d")
+        names = [
+            program.name for program, _ in await storage.programs.ending(now_ms=system_clock())
+        ]
+        assert names == ["ci"]
+        looking = look_at_storage(Settings.load(place.environ), Settings.make_storage)
+        findings = [finding async for finding in looking]
+        words = [finding.text for finding in findings if finding.subject == "keys"]
+        assert len(words) == 1
+        assert "the last one of ci, ends" in words[0]
+        await place.type("keys", "rotate", "ci")
+        assert await storage.programs.ending(now_ms=system_clock()) == []
+        await place.type("keys", "revoke", "--program", "cd")
+        assert await storage.programs.ending(now_ms=system_clock()) == []
 
     beside_slack(place, work)

@@ -122,3 +122,12 @@ async def test_a_look_up_that_fails_stores_nothing_and_the_key_works_afterwards(
     office.directory.is_down = False
     assert (await a_request(office, **changes)).status == "pending"
     assert CHANNEL in {card.channel_id for card in office.notifier.cards.values()}
+
+
+async def test_the_card_of_a_personal_program_names_its_owner(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office, a_caller(is_personal=True))
+    record = await the_record(office, request)
+    assert "Requested by <@UOLGA> through ci." in card_of(record)
+    with pytest.raises(NotApproverError):
+        await office.decide(record, by=OLGA)

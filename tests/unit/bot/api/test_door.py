@@ -323,6 +323,23 @@ async def test_a_key_works_only_from_its_networks() -> None:
         assert (await step.call("GET", "/v1/me")).code == "network-not-allowed"
 
 
+async def test_the_owner_is_told_once_a_day_that_a_key_is_used_from_elsewhere(
+    step: Doorstep,
+) -> None:
+    key = await step.key(networks=("10.0.0.0/8",), key_expires_ms=step.clock() + 9 * 10**8)
+    for _ in range(2):
+        assert (await step.call("GET", "/v1/me")).code == "network-not-allowed"
+    await step.queue.run()
+    ((owner, words),) = step.notices.told.values()
+    assert owner == "U0OLGA"
+    assert f"I refused the key `{key[:12]}` of deploy-bot" in words
+    assert f"countersign keys revoke {key[:12]}" in words
+    step.clock.forward(hours=24)
+    assert (await step.call("GET", "/v1/me")).code == "network-not-allowed"
+    await step.queue.run()
+    assert len(step.notices.told) == 2
+
+
 def test_a_header_about_the_sender_is_believed_only_of_proxies() -> None:
     assert sender_of("192.0.2.1", "10.0.0.1", nets([])) == "192.0.2.1"
     assert sender_of("10.0.0.9", "192.0.2.1, 10.0.0.8", nets(["10.0.0.0/8"])) == "192.0.2.1"

@@ -14,7 +14,7 @@ from bot.layout.short_ids import LENGTH, prefix_of, short_id
 from bot.records.approval import Status
 from bot.words import say as words_of
 from slack_sandbox.blockkit.rules import message_errors
-from tests.contract.builders import a_grant
+from tests.contract.builders import a_grant, a_program, a_program_key
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import an_office, asked
 from tests.unit.bot.counter_stage import Counter
@@ -181,6 +181,19 @@ async def test_health_is_for_admins(counter: Counter) -> None:
     text = (await answered(counter, "health"))["text"]
     assert "Slack is connected." in text
     assert "1 request is waiting." in text
+    assert "last key" not in text
+
+
+async def test_admins_see_programs_whose_last_key_ends_soon(counter: Counter) -> None:
+    office = counter.office
+    office.directory.add(MIA, is_admin=True)
+    program = a_program("ci")
+    await office.storage.programs.add(program)
+    ends_ms = office.clock() + 13 * 86_400_000
+    await office.storage.programs.add_key(
+        a_program_key("a" * 8, program_id=program.id, expires_ms=ends_ms)
+    )
+    assert "The last key of ci ends " in (await answered(counter, "health"))["text"]
 
 
 async def test_each_word_of_the_help_is_one_that_works(counter: Counter) -> None:
