@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NoReturn
 
 from agents.core.address import Address
 from agents.core.asking.infos import RuntimeInfo
-from agents.core.codec import decode, encode
+from agents.core.codec import decode, encode, register
 from agents.core.errors import (
     AgentChangedError,
     AgentConfigError,
@@ -17,12 +18,19 @@ from agents.core.errors import (
     ResumeDataError,
     ResumeError,
 )
-from agents.core.pending import Answerable, InterruptContext, InterruptNode, InterruptSignal
+from agents.core.pending import (
+    Answerable,
+    InterruptContext,
+    InterruptNode,
+    InterruptSignal,
+    Unanswerable,
+)
 from agents.core.scope import Scope, current_scope
 
 __all__ = [
     "InterruptContext",
     "InterruptSignal",
+    "TaskGroupInfo",
     "composite_interrupt",
     "interrupt",
     "keep_waiting",
@@ -35,6 +43,18 @@ __all__ = [
 ]
 
 
+@register("countersign.task-group-info/1")
+@dataclass(frozen=True, slots=True)
+class TaskGroupInfo(Unanswerable):
+    """Tasks of one `asyncio.TaskGroup` ask. They all run again when one is answered.
+
+    So all of them are answered in one resume. Stored: version 1, must stay readable.
+    """
+
+    def __str__(self) -> str:
+        return "several questions"
+
+
 def interrupt(info: object) -> NoReturn:
     """Interrupt the run to ask people. The component starts again with the answer.
 
@@ -43,9 +63,9 @@ def interrupt(info: object) -> NoReturn:
 
     Each resume brings only the answers of that resume. A component that asks several questions one
     after the other keeps its earlier answers with `stateful_interrupt`. Questions of one
-    `asyncio.TaskGroup` must be answered in one resume: what was answered alone is asked again. To
-    answer them one by one, ask in the agents of a `ParallelAgent` or in the nodes of a graph, which
-    are resumed each on its own.
+    `asyncio.TaskGroup` must be answered in one resume: what was answered alone is asked again. The
+    bot waits for the last answer. To go on after each answer, ask in the agents of a
+    `ParallelAgent` or in the nodes of a graph, which are resumed each on its own.
 
     Example:
         Ask in a tool::
@@ -254,7 +274,7 @@ def _merge(signals: Iterable[InterruptSignal]) -> NoReturn:
         raise own.with_traceback(None)
     before = own.point if own is not None else scope.point
     kept = decode(before.state) if before is not None else None
-    composite_interrupt("several questions", kept, *by_place.values())
+    composite_interrupt(TaskGroupInfo(), kept, *by_place.values())
 
 
 def _leaves(group: BaseExceptionGroup[InterruptSignal]) -> list[InterruptSignal]:

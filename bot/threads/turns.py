@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -15,6 +15,7 @@ from agents import InterruptContext, ResumeError, ResumeParams, Runner
 from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import NothingPendingError, UnknownInterruptError
+from agents.core.interrupt import TaskGroupInfo
 from agents.core.messages import read_log, text_of
 from agents.runs.document import OpenRun, has_last_answer
 from bot.approvals.due.worker import ApprovalWorker
@@ -301,6 +302,9 @@ class Turns:
         held = await self.calls.held(asked.decided, asked.infos)
         decided = [approval for approval in asked.decided if approval.interrupt_id not in held]
         freed = await self.calls.freed(thread, pending)
+        late = _in_unanswered_groups(pending, {a.interrupt_id for a in decided} | freed.keys())
+        decided = [approval for approval in decided if approval.interrupt_id not in late]
+        freed = {name: answer for name, answer in freed.items() if name not in late}
         # After a stop, the run continues without answers.
         if not decided and not freed and not any(map(_is_stopped, pending)):
             return _waits(work, pending, (), held=held.values())
@@ -446,6 +450,23 @@ def _waits(
     work.parked_by = " ".join(sorted({*parked_by(contexts).split(), *held}))
     is_decided = any(approval.status is not Status.PENDING for approval in new)
     return Progress.AGAIN if is_decided or any(map(_is_stopped, contexts)) else Progress.WAITING
+
+
+def _in_unanswered_groups(
+    pending: Iterable[InterruptContext], answered: Collection[str]
+) -> frozenset[str]:
+    """Return the interrupts that are resumed later, with the others of their task group."""
+    groups: dict[str, set[str]] = {}
+    unanswered: set[str] = set()
+    for context in pending:
+        parent = context.parent
+        while parent is not None:
+            if isinstance(parent.info, TaskGroupInfo):
+                groups.setdefault(parent.id, set()).add(context.id)
+                if context.id not in answered and not _is_stopped(context):
+                    unanswered.add(parent.id)
+            parent = parent.parent
+    return frozenset().union(*(groups[name] for name in unanswered))
 
 
 def _is_stopped(context: InterruptContext) -> bool:

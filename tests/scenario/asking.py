@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +16,7 @@ from agents import (
     AgentInput,
     ApprovalResult,
     ChatModelAgent,
+    Expired,
     ScriptedModel,
     interrupt,
     make_message,
@@ -22,7 +24,7 @@ from agents import (
     tool,
 )
 from agents.agent import function_agent
-from agents.core.component.state import get_resume_context
+from agents.core.component.state import address_segment, get_resume_context
 from agents.core.errors import ResumeDataError
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, policy_gate
@@ -289,6 +291,26 @@ def custom(info: object) -> Callable[[Model], Agent]:
 free = custom(Free("What colour?"))
 machine = custom(Machine("Measure the temperature."))
 plain = custom("What is your name?")
+
+
+async def _asked(place: str) -> None:
+    with address_segment("place", place):
+        _, has_answer, answer = get_resume_context(str | Expired)
+        if not has_answer:
+            interrupt(Free(f"Which day to {place}?"))
+        RAN.append((place, answer))
+
+
+def grouped(_: Model) -> Agent:
+    """An agent that asks two questions in one task group."""
+
+    async def work(_input: AgentInput) -> AsyncGenerator[AgentEvent, None]:
+        async with asyncio.TaskGroup() as group:
+            for place in ("Rome", "Oslo"):
+                group.create_task(_asked(place))
+        yield make_message("Both are known.")
+
+    return function_agent("asking", work)
 
 
 class _Named:

@@ -266,3 +266,41 @@ async def test_stopped_run_asks_nobody_and_goes_on(storage: SqliteStores) -> Non
     await take(office, approval, **chosen("s")(approval))
     assert RAN == [("deploy", "staging")]
     assert say("Done.").content == office.shown()[-1]
+
+
+@pytest.mark.parametrize("is_other_process", [False, True])
+async def test_questions_of_a_task_group_go_on_with_the_last_answer(
+    storage: SqliteStores, is_other_process: bool
+) -> None:
+    office = an_office(storage, "grouped")
+    await office.hear(ASK)
+    rome, oslo = await office.open_approvals()
+
+    await take(office, rome, answer=["Monday"])
+    assert RAN == []
+    assert [a.approval_id for a in await office.open_approvals()] == [oslo.approval_id]
+    if is_other_process:
+        office = an_office(storage, "grouped")
+    await take(office, oslo, answer=["Friday"])
+
+    assert RAN == [("Rome", "Monday"), ("Oslo", "Friday")]
+    assert await office.open_approvals() == []
+    assert office.shown() == ["Both are known."]
+
+
+async def test_a_question_of_a_task_group_that_expires_is_the_last_answer(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage, "grouped")
+    await office.hear(ASK)
+    rome, oslo = await office.open_approvals()
+    await take(office, rome, answer=["Monday"])
+
+    office.clock.forward(hours=9)
+    await office.attendance.attend(oslo.approval_id)
+    await office.queue.run()
+
+    known, unknown = RAN
+    assert known == ("Rome", "Monday")
+    assert isinstance(unknown, tuple)
+    assert isinstance(unknown[1], Expired)
