@@ -1,6 +1,7 @@
 """A graph of LangGraph that asks people in Slack before it acts: `python langgraph_gate.py`.
 
-It needs `COUNTERSIGN_URL` and `COUNTERSIGN_KEY`, and `pip install 'countersign-client[langgraph]'`.
+It needs `COUNTERSIGN_URL` and `COUNTERSIGN_KEY`, and
+`pip install './countersign_client[langgraph]'`.
 """
 
 import asyncio

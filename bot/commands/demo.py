@@ -52,6 +52,12 @@ Countersign is ready. Open this page:
 Channels under Patterns and Policy show one thing each: their topics tell you
 what to type. Press Ctrl-C to stop.
 """
+WELCOME_PROGRAMS = """
+Your own programs can ask in #programs. In their terminal, type:
+
+    export COUNTERSIGN_URL={url}
+    export COUNTERSIGN_KEY={key}
+"""
 WELCOME_GUIDE = """
 Rosa has asked an agent for a deployment, and you are Ada: approve it. The page
 then shows what else to try. The policy is in
@@ -134,16 +140,21 @@ async def try_out(  # noqa: PLR0913 - all given by name
                     sandbox.channel_ids,
                 )
             ).model_copy(update={"data_dir": Path(directory)})
+            invitation = ""
             if settings.agent == DEMO_AGENTS and settings.agents_file is None:
                 settings = settings.model_copy(update={"api_port": _free_port()})
                 key = await _demo_program(settings, sandbox, clock)
                 url = f"http://127.0.0.1:{settings.api_port}"
                 ACCESS.update(COUNTERSIGN_URL=url, COUNTERSIGN_KEY=key)
-            words = welcome(
-                sandbox.url,
-                agent=_agents_of(settings),
-                model=settings.model,
-                policy=settings.policy,
+                invitation = WELCOME_PROGRAMS.format(url=url, key=key)
+            words = (
+                welcome(
+                    sandbox.url,
+                    agent=_agents_of(settings),
+                    model=settings.model,
+                    policy=settings.policy,
+                )
+                + invitation
             )
 
             async def greet() -> None:

@@ -49,7 +49,7 @@ _PATTERNS = (
     ("graph", _GRAPHS),
     ("react", "write to nora@acme.example: the office moves on Monday"),
     ("limit", "read the 6 pages of the report"),
-    ("programs", "run the CI job"),
+    ("programs", "run the CI job, or: run the graph"),
 )
 """Channels with everybody in them, and what to write there to the bot."""
 _RULES = (

@@ -179,3 +179,5 @@ async def test_a_script_outside_of_the_bot_asks_in_the_channel_of_programs(
     await expect(page.locator("body")).to_contain_text("the program ci (of")
     await page.locator('[data-action-id="countersign:approve"]').last.click()
     await expect(page.locator("body")).to_contain_text("Approved by")
+    await page.get_by_text(re.compile(r"^\d+ replies")).click()
+    await expect(page.locator("body")).to_contain_text("Deploying {'service': 'payments'")

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from bot.commands.cli import main
-from bot.demo.patterns.programs import SCRIPT
+from bot.demo.patterns.programs import SCRIPTS, Script
 from bot.records.programs import (
     ProgramKeyRecord,
     ProgramRecord,
@@ -204,7 +204,13 @@ async def test_a_key_of_the_command_line_opens_the_door_of_a_running_bot(tmp_pat
         await stage.card(word="Deploy")
 
 
-async def test_the_script_of_the_demo_asks_and_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("script", "result"),
+    [("CI job", "Deploying {'service': 'payments'"), ("graph", "Refunding {'order': 1234")],
+)
+async def test_the_scripts_of_the_demo_ask_and_go_on(
+    tmp_path: Path, script: Script, result: str
+) -> None:
     async with a_door(tmp_path) as (stage, url, key):
         job = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -214,11 +220,11 @@ async def test_the_script_of_the_demo_asks_and_goes_on(tmp_path: Path) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        running = asyncio.create_task(job.communicate(SCRIPT.read_bytes()))
+        running = asyncio.create_task(job.communicate(SCRIPTS[script].read_bytes()))
         card = await stage.card(word=APPROVE)
         await stage.click("Ada", card, APPROVE)
         printed, _ = await running
-        assert printed.decode().startswith("Deploying {'service': 'payments'")
+        assert printed.decode().startswith(result)
 
 
 async def test_the_job_of_the_examples_runs_what_people_approved(tmp_path: Path) -> None:

@@ -20,10 +20,13 @@ from agents.models import call, say
 from bot.commands.demo import TOPICS, welcome
 from bot.demo import PATTERNS, POLICY, RULES, DemoModel, DemoRule, channels
 from bot.demo.commands import PlannedToolCall
-from bot.demo.patterns import graphs, tickets
+from bot.demo.patterns import graphs, programs, tickets
 from bot.demo.patterns.rules import CurrentRequest, Reply, RuleModel, read
 from slack_sandbox.workspace.people import first_cast
 from tests.unit.bot.demo.pattern_room import EXAMPLES, Room
+
+ALSO = {"#graph": graphs.EXAMPLES[1:], "#programs": programs.EXAMPLES[1:]}
+"""What else to write in channels with several examples."""
 
 
 @pytest.mark.parametrize("channel", [*EXAMPLES])
@@ -39,7 +42,7 @@ async def test_other_words_get_a_hint(channel: str) -> None:
 def test_the_sandbox_has_the_channel_and_says_what_to_write(channel: str) -> None:
     cast = first_cast("countersign")
     (room,) = [cast_channel for cast_channel in cast.channels if f"#{cast_channel.name}" == channel]
-    others = [f", or: {text}" for text in graphs.EXAMPLES[1:]] if channel == "#graph" else []
+    others = [f", or: {text}" for text in ALSO.get(channel, ())]
     assert room.topic == "".join([f"Write: @countersign {EXAMPLES[channel]}", *others])
     assert len(room.topic) <= 250
     assert set(room.members) == {person.id for person in cast.people}
@@ -59,8 +62,9 @@ def test_the_page_names_every_channel() -> None:
     )
     for room in (*PATTERNS, *RULES):
         assert f"| {room.channel} | `{room.example}` |" in page
-    for example in graphs.EXAMPLES:
-        assert f"| #graph | `{example}` |" in page
+    for channel, examples in ALSO.items():
+        for example in examples:
+            assert f"| {channel} | `{example}` |" in page
 
 
 def test_the_guide_is_for_the_demo_as_it_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.clock import MovableClock
 from bot.commands.demo import try_out
 from bot.config.settings import Settings
+from bot.records.programs import key_id
 
 FILE = "version: 1\nagents: {wifi: {use: 'wifi:build', channels: ['*']}}\n"
 
@@ -57,6 +59,7 @@ async def test_agents_of_your_own_are_named_and_have_no_channels_of_the_demo(
 
     assert f"Countersign is ready, with {name}." in greeting
     assert "#approval" not in greeting
+    assert "COUNTERSIGN_KEY" not in greeting
     assert "ops" in names
     assert "approval" not in names
 
@@ -65,4 +68,8 @@ async def test_the_agents_of_the_demo_have_theirs(tmp_path: Path) -> None:
     greeting, names = await tried_out(tmp_path)
 
     assert "you are Ada" in greeting
+    assert re.search(r"export COUNTERSIGN_URL=http://127\.0\.0\.1:\d+$", greeting, re.MULTILINE)
+    key = re.search(r"export COUNTERSIGN_KEY=(\S+)$", greeting, re.MULTILINE)
+    assert key is not None
+    assert key_id(key[1])
     assert names >= {"ops", "approval"}
