@@ -411,6 +411,22 @@ def _name(who: str) -> str:
     return text if text.startswith("<") else f"“{_UNSAFE.sub('', who)[:40]}”"
 
 
+class StartRefusedError(BotError):
+    """No thread starts without a person now.
+
+    Attributes:
+        code: The reason, as a code of the HTTP API.
+        request: Id of the start that a key names; empty without one.
+        retry_after_s: Seconds after which the same start may be possible; None if unknown.
+    """
+
+    def __init__(self, code: str, *, request: str = "", retry_after_s: int | None = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.request = request
+        self.retry_after_s = retry_after_s
+
+
 class DeliveryError(BotError):
     """Slack refused a call or did not answer.
 

@@ -24,6 +24,7 @@ from bot.api.executions import ProgramExecutions
 from bot.api.judging import ProgramPolicy
 from bot.api.keyring import KeyRing
 from bot.api.requests import ProgramRequests
+from bot.api.threads import ProgramThreads
 from bot.api.use_cases import Programs
 from bot.api.waiting import Waiters
 from bot.clock import MovableClock, system_clock
@@ -307,6 +308,13 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
         spawn=tasks.spawn,
         changed=waiters.changed,
     )
+    threads = ProgramThreads(
+        storage=parts.storage,
+        directory=directory,
+        starts=lambda: parts.starts,
+        link_of=parts.slack.notifier.thread_link,
+        url=url,
+    )
     keys = KeyRing(
         store=parts.storage.programs,
         audit=parts.storage.audit,
@@ -321,6 +329,7 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
         directory=directory,
         requests=requests,
         executions=executions,
+        threads=threads,
         waiters=waiters,
         clock=clock,
         link_of=parts.slack.notifier.thread_link,

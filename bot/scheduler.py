@@ -34,6 +34,7 @@ from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.outbox import Outbox
 from bot.threads.parked import ParkedThreads
+from bot.triggers.starting import ThreadStarts
 from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class DueWork:
         parked: Finds threads whose calls waited for the end of a freeze, if any.
         frozen: Shows freezes on pending cards, if any.
         alerts: Tells people about freezes, if any.
+        starts: Begins threads that no person starts, if any.
         clocks: Compares clocks with the database server, if necessary.
     """
 
@@ -89,6 +91,7 @@ class DueWork:
     parked: ParkedThreads | None = None
     frozen: FrozenCards | None = None
     alerts: FreezeAlerts | None = None
+    starts: ThreadStarts | None = None
     clocks: ClockWatch | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
@@ -109,6 +112,7 @@ class DueWork:
         looks: dict[str, Callable[[int], Awaitable[int]]] = {
             "requests": self._attend,
             "threads": self._work,
+            "starts": self._start,
             "private answers": self._tell,
             "standing grants": self._attend_grants,
             "parked": self._go_on,
@@ -142,6 +146,14 @@ class DueWork:
         for thread in threads:
             self.spawn(self.threads.work(thread.thread_id))
         return len(threads)
+
+    async def _start(self, now: int) -> int:
+        if self.starts is None:
+            return 0
+        starts = await self.storage.starts.due(now_ms=now, limit=BATCH)
+        for start in starts:
+            self.spawn(self.starts.work(start.id))
+        return len(starts)
 
     async def _tell(self, now: int) -> int:
         whispers = await self.storage.ephemeral_messages.due(now_ms=now, limit=BATCH)

@@ -18,6 +18,7 @@ from bot.records.people import (
     PersonRecord,
 )
 from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramStore
+from bot.records.starts import ThreadStart
 from bot.records.switch import SwitchRecord
 from bot.records.thread import Thread, ThreadStore
 from storage.base import DocumentDatabase
@@ -37,6 +38,7 @@ KINDS: tuple[type[Document], ...] = (
     SwitchRecord,
     ProgramRecord,
     ProgramKeyRecord,
+    ThreadStart,
 )
 """The kinds of documents that a database of the bot holds."""
 
@@ -66,6 +68,7 @@ class Stores:
         self.grants = GrantStore(collections["grants"])
         self.switches: Collection[SwitchRecord] = collections["switches"]
         self.programs = ProgramStore(collections["programs"], collections["program_keys"])
+        self.starts: Collection[ThreadStart] = collections["thread_starts"]
         self.retention = RetentionStore(collections, database)
         self.restoring = RestoreStore(collections, database)
         self.open, self.open_beside = database.open, database.open_beside

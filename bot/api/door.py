@@ -28,8 +28,10 @@ from bot.api.problems import CODES, ApiFault, ApiProblemError
 from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
 from bot.api.shapes import (
     REQUEST_ID,
+    THREAD_ID,
     ApiCancel,
     ApiCreateRequest,
+    ApiCreateThread,
     ApiGetQuery,
     ApiIntrospect,
     ApiItem,
@@ -106,10 +108,12 @@ class ProgramRequest:
         Raises:
             ApiProblemError: `not-found`: it is not an id of a request.
         """
-        request_id = self.http.match_info["id"]
-        if re.fullmatch(REQUEST_ID, request_id) is None:
-            raise ApiProblemError("not-found")
-        return request_id
+        return _id_in(self.http.match_info["id"], REQUEST_ID)
+
+    @property
+    def thread(self) -> str:
+        """The id of a thread in the path; see `request_id`."""
+        return _id_in(self.http.match_info["id"], THREAD_ID)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,6 +167,7 @@ class ApiDoor:
         for route in ROUTES:
             app.router.add_route(route.method, route.path, self._handler(route), name=route.name)
         app.router.add_get("/r/{id}", self._show_request)
+        app.router.add_get("/t/{id}", self._show_request)
         add_probes(app, self.is_ready)
         app.on_response_prepare.append(self._add_headers)
         app.on_shutdown.append(self._stop)
@@ -217,6 +222,9 @@ class ApiDoor:
                 "startExecution": self._start,
                 "reportResult": self._report,
                 "introspectToken": self._introspect,
+                "createThread": self._start_thread,
+                "getThread": self._thread,
+                "stopThread": self._stop_thread,
                 "streamEvents": self._stream,
                 "getMe": self._me,
             }.get(route.name),
@@ -239,7 +247,7 @@ class ApiDoor:
         program = caller.program
         if route.scope is not None and route.scope not in program.scopes:
             raise ApiProblemError("scope-missing", f"the call needs {route.scope}")
-        if route.name == "createRequest":
+        if route.header == IDEMPOTENCY_KEY:
             most = program.limits.create
             self._rates.take(f"create:{program.id}", per_minute=most, burst=ceil(most / 2))
         else:
@@ -331,6 +339,22 @@ class ApiDoor:
         )
         return _answer(await self._whole(asking))
 
+    async def _start_thread(self, call: ProgramRequest) -> web.Response:
+        key, asked = _idempotency_key(call.http), cast(ApiCreateThread, call.body)
+        starting = self.use.start_thread(call.caller, asked, idempotency_key=key)
+        thread, is_new = await self._whole(starting)
+        answer = _answer(thread, status=201 if is_new else 200)
+        if is_new:
+            answer.headers["Location"] = f"{self.url}/v1/threads/{thread.id}"
+        return answer
+
+    async def _thread(self, call: ProgramRequest) -> web.Response:
+        return _answer(await self.use.thread(call.caller, call.thread))
+
+    async def _stop_thread(self, call: ProgramRequest) -> web.Response:
+        stopping = self.use.stop_thread(call.caller, call.thread)
+        return _answer(await self._whole(stopping), status=202)
+
     async def _me(self, call: ProgramRequest) -> web.Response:
         program, key = call.caller.program, call.caller.key
         me = ApiMe(
@@ -373,13 +397,12 @@ class ApiDoor:
         return answer
 
     async def _show_request(self, http: web.Request) -> web.Response:
-        """Lead people to the card; Slack checks who may see it. Nothing can be decided here."""
-        request_id = http.match_info["id"]
-        if re.fullmatch(REQUEST_ID, request_id) is None:
-            raise ApiProblemError("not-found")
+        """Lead people to Slack, which checks who may see it. Nothing can be decided here."""
+        form = REQUEST_ID if http.path.startswith("/r/") else THREAD_ID
+        request_id = _id_in(http.match_info["id"], form)
         if link := await self.use.link(request_id):
             return web.Response(status=302, headers={"Location": link})
-        return web.Response(text="This request has no card in Slack.\n")
+        return web.Response(text="It has no message in Slack.\n")
 
     async def _show_problem(self, http: web.Request) -> web.Response:
         code = http.match_info["code"]
@@ -448,6 +471,12 @@ def _problem_of(error: Exception) -> ApiProblemError:
         return ApiProblemError("slack-unavailable", retry_after_s=_RETRY_S)
     logger.error("a call of a program failed", exc_info=error, extra={"action": "api_failed"})
     return ApiProblemError("internal-error")
+
+
+def _id_in(text: str, form: str) -> str:
+    if re.fullmatch(form, text) is None:
+        raise ApiProblemError("not-found")
+    return text
 
 
 def _item(fault: ApiFault) -> ApiItem:

@@ -10,7 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from bot.api.problems import CODES
 from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
-from bot.api.shapes import REQUEST_ID, ApiProblemBody
+from bot.api.shapes import REQUEST_ID, THREAD_ID, ApiProblemBody
 
 VERSION = "1.0.0"
 """Version of the API, in answers and in the document."""
@@ -37,6 +37,7 @@ _PATH = {
     "id": {"schema": {"type": "string", "pattern": REQUEST_ID}},
     "code": {"schema": {"type": "string"}},
 }
+_OF_THREADS = {"id": {"schema": {"type": "string", "pattern": THREAD_ID}}}
 
 
 def openapi_document(url: str) -> dict[str, Any]:
@@ -99,7 +100,8 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
 
 
 def _parameters(route: ApiRoute) -> Iterator[dict[str, Any]]:
-    for name, parameter in _PATH.items():
+    own = _OF_THREADS if route.path.startswith("/v1/threads") else {}
+    for name, parameter in {**_PATH, **own}.items():
         if f"{{{name}}}" in route.path:
             yield {"name": name, "in": "path", "required": True, **parameter}
     if route.header:

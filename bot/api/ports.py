@@ -9,12 +9,14 @@ from typing import Protocol
 
 from bot.api.shapes import (
     ApiCreateRequest,
+    ApiCreateThread,
     ApiIntrospection,
     ApiPerson,
     ApiRequest,
     ApiResult,
     ApiStart,
     ApiStarted,
+    ApiThread,
 )
 from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramKeyRecord, ProgramRecord
@@ -183,6 +185,29 @@ class ProgramUseCases(Protocol):
         All inactive answers are equal.
         """
 
+    async def start_thread(
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str
+    ) -> tuple[ApiThread, bool]:
+        """Start an agent's thread, or return the one of the key; and whether it is new.
+
+        Raises:
+            ApiProblemError: A check of the table failed; nothing is stored.
+        """
+
+    async def thread(self, caller: ApiCaller, thread: str) -> ApiThread:
+        """Return the present state of a thread.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
+
+    async def stop_thread(self, caller: ApiCaller, thread: str) -> ApiThread:
+        """Stop a thread at the next safe point.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
+
     def changed_since(
         self, caller: ApiCaller, since_ms: int | None
     ) -> AbstractAsyncContextManager[ChangeFeed]:
@@ -198,7 +223,7 @@ class ProgramUseCases(Protocol):
         """Return the person who answers for the program."""
 
     async def link(self, request_id: str) -> str:
-        """Return the address of the card in Slack; empty without a card.
+        """Return the address of a request's card, or of a thread, in Slack; empty without one.
 
         Raises:
             ApiProblemError: `not-found`.

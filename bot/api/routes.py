@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from bot.api.shapes import (
     ApiCancel,
     ApiCreateRequest,
+    ApiCreateThread,
     ApiGetQuery,
     ApiIntrospect,
     ApiIntrospection,
@@ -19,6 +20,7 @@ from bot.api.shapes import (
     ApiResult,
     ApiStart,
     ApiStarted,
+    ApiThread,
     ApiWaitQuery,
 )
 from bot.records.programs import ProgramScope
@@ -144,6 +146,37 @@ ROUTES = (
         body=ApiIntrospect,
         answer=ApiIntrospection,
         problems=(400, 401, 403, 413, 415, 422, 429, 503),
+    ),
+    ApiRoute(
+        name="createThread",
+        method="POST",
+        path="/v1/threads",
+        summary="Start an agent without a person's message",
+        scope=ProgramScope.THREADS,
+        body=ApiCreateThread,
+        header=IDEMPOTENCY_KEY,
+        answer=ApiThread,
+        statuses=((201, "Made"), (200, "There was one for this key and body, within 24 h")),
+        problems=(400, 401, 403, 409, 413, 415, 422, 429, 503),
+    ),
+    ApiRoute(
+        name="getThread",
+        method="GET",
+        path="/v1/threads/{id}",
+        summary="How far it is",
+        scope=ProgramScope.THREADS,
+        answer=ApiThread,
+        problems=_OF_ONE,
+    ),
+    ApiRoute(
+        name="stopThread",
+        method="POST",
+        path="/v1/threads/{id}/stop",
+        summary="Stop it at the next safe point",
+        scope=ProgramScope.THREADS,
+        answer=ApiThread,
+        statuses=((202, "Will stop"),),
+        problems=_OF_ONE,
     ),
     ApiRoute(
         name="streamEvents",

@@ -70,8 +70,14 @@ ApiRisk: TypeAlias = Literal["low", "medium", "high", "critical"]
 FailureCode: TypeAlias = Literal[
     "nobody-can-decide", "cannot-be-shown", "channel-gone", "policy-unreadable"
 ]
+ThreadStatus: TypeAlias = Literal[
+    "queued", "working", "waiting", "done", "failed", "stopped", "expired"
+]
 
 REQUEST_ID = r"^apr_[0-9a-f]{32}$"
+THREAD_ID = r"^thr_[0-9a-f]{32}$"
+MOST_TEXT = 12_000
+"""Longest input of a thread that no person starts, in characters."""
 DIGEST = r"^sha256:[0-9a-f]{64}$"
 
 RequestId: TypeAlias = Annotated[str, StringConstraints(pattern=REQUEST_ID)]
@@ -81,6 +87,13 @@ UserId: TypeAlias = Annotated[
 ]
 UserOrGroupId: TypeAlias = Annotated[
     str, StringConstraints(min_length=2, max_length=32, pattern=r"^[UWS][A-Z0-9]+$")
+]
+ChannelId: TypeAlias = Annotated[
+    str, StringConstraints(min_length=2, max_length=32, pattern=r"^[CGD][A-Z0-9]+$")
+]
+Metadata: TypeAlias = dict[
+    Annotated[str, StringConstraints(max_length=40, pattern=r"^[A-Za-z0-9_.-]+$")],
+    Annotated[str, StringConstraints(max_length=500)],
 ]
 OneLine: TypeAlias = Annotated[
     str,
@@ -166,10 +179,7 @@ class ApiSource(_Asked):
 class ApiWhere(_Asked):
     """Where the card stands. The policy's `route` outranks it."""
 
-    channel: (
-        Annotated[str, StringConstraints(min_length=2, max_length=32, pattern=r"^[CGD][A-Z0-9]+$")]
-        | None
-    ) = Field(
+    channel: ChannelId | None = Field(
         default=None, description="A channel of the key. Absent: the first channel of the key."
     )
     group: str | None = Field(
@@ -284,10 +294,9 @@ class ApiCreateRequest(_Asked):
     state: str | None = Field(
         default=None, max_length=8192, description="Echoed in answers and events; never shown."
     )
-    metadata: dict[
-        Annotated[str, StringConstraints(max_length=40, pattern=r"^[A-Za-z0-9_.-]+$")],
-        Annotated[str, StringConstraints(max_length=500)],
-    ] = Field(default={}, max_length=16, description="Echoed; can be listed by. Shown to nobody.")
+    metadata: Metadata = Field(
+        default={}, max_length=16, description="Echoed; can be listed by. Shown to nobody."
+    )
     source: ApiSource = ApiSource()
 
     @model_validator(mode="before")
@@ -582,6 +591,51 @@ class ApiRequest(_Answered):
     state: str | None = None
     metadata: dict[str, str] = {}
     source: ApiSource | None = None
+
+
+class ApiCreateThread(_Asked):
+    """Let an agent of this bot work on something, without a person's message."""
+
+    agent: str | None = Field(
+        default=None, min_length=1, max_length=80, description="By name; absent: the channel's."
+    )
+    channel: ChannelId | None = Field(
+        default=None, description="A channel of the key. Absent: the first channel of the key."
+    )
+    title: OneLine = Field(description="First message of the thread.")
+    text: str = Field(
+        min_length=1,
+        max_length=MOST_TEXT,
+        description="What the agent gets. Marked as data of a program, not as a person's words.",
+    )
+    requested_for: UserId | None = Field(
+        default=None, description="The person for whom the program asks. Only excludes that person."
+    )
+    expires_in: int = Field(
+        default=86_400, ge=60, le=2_592_000, description="Seconds until the thread is stopped."
+    )
+    metadata: Metadata = Field(default={}, max_length=16, description="Echoed. Shown to nobody.")
+
+
+class ApiThread(_Answered):
+    """A thread that no person started."""
+
+    id: str
+    status: ThreadStatus
+    revision: int
+    url: str = Field(description="Leads to the thread in Slack.")
+    agent: str
+    place: ApiPlace
+    program: ApiProgram
+    requesters: Several[str] = Field(
+        description="User ids that cannot approve what comes of it: the owner, and requested_for."
+    )
+    created_at: Instant
+    expires_at: Instant
+    pending: Several[RequestId] = Field(default=(), description="Undecided requests of the agent.")
+    failure: str | None = Field(default=None, description="Why no thread began.")
+    depth: int = Field(default=1, description="How many starts without a person led to it.")
+    metadata: dict[str, str] = {}
 
 
 class ApiRequestList(_Answered):

@@ -15,14 +15,17 @@ from bot.api.problems import ApiProblemError
 from bot.api.requests import ProgramRequests, group_name, is_of, request_id
 from bot.api.shapes import (
     ApiCreateRequest,
+    ApiCreateThread,
     ApiIntrospection,
     ApiPerson,
     ApiRequest,
     ApiResult,
     ApiStart,
     ApiStarted,
+    ApiThread,
 )
 from bot.api.states import is_over, run_of, state_of, status_of
+from bot.api.threads import ProgramThreads
 from bot.api.waiting import Feed, Waiters
 from bot.errors import DirectoryError
 from bot.ports.people import Directory
@@ -48,6 +51,7 @@ class Programs:
         keys: Knows the programs by their keys.
         requests: Creates and cancels requests.
         executions: Starts calls.
+        threads: Starts threads.
         waiters: Wakes programs that wait.
         clock: The time now.
         link_of: Returns the address of a card in Slack; empty without one.
@@ -59,6 +63,7 @@ class Programs:
     keys: KeyRing
     requests: ProgramRequests
     executions: ProgramExecutions
+    threads: ProgramThreads
     waiters: Waiters
     clock: Clock
     link_of: Callable[[Approval], Awaitable[str]]
@@ -133,6 +138,20 @@ class Programs:
         """Return whether a start is real, and mark it used if `consume`."""
         return await self.executions.introspect(caller, token=token, digest=digest, consume=consume)
 
+    async def start_thread(
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str
+    ) -> tuple[ApiThread, bool]:
+        """Start an agent's thread, once per idempotency key and day."""
+        return await self.threads.create(caller, asked, idempotency_key=idempotency_key)
+
+    async def thread(self, caller: ApiCaller, thread: str) -> ApiThread:
+        """Return the present state of a thread."""
+        return await self.threads.get(caller, thread)
+
+    async def stop_thread(self, caller: ApiCaller, thread: str) -> ApiThread:
+        """Stop a thread at the next safe point."""
+        return await self.threads.stop(caller, thread)
+
     @asynccontextmanager
     async def changed_since(
         self, caller: ApiCaller, since_ms: int | None
@@ -147,7 +166,9 @@ class Programs:
         return ApiPerson(id=owner_id, name=await self._name_of(owner_id))
 
     async def link(self, request_id: str) -> str:
-        """Return the address of the card in Slack; empty without a card."""
+        """Return the address of a card or a thread in Slack; empty without one."""
+        if request_id.startswith("thr_"):
+            return await self.threads.link(request_id)
         try:
             approval = await self.storage.approvals.get(request_id)
         except RecordNotFoundError:

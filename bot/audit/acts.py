@@ -26,6 +26,8 @@ class Act(StrEnum):
     """A rule denied the call."""
     GRANT_USED = "grant_used"
     """A standing grant let the call run. No approver was asked."""
+    THREAD_STARTED = "thread_started"
+    """A program, a trigger or a schedule started a thread of an agent, without a person."""
     REQUESTED = "requested"
     """The bot asked people for an approval or an answer."""
     UNDELIVERABLE = "undeliverable"

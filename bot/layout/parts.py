@@ -18,13 +18,14 @@ from bot.people.approvers import backups_of, next_step_ms
 from bot.policy.progress import progress_of
 from bot.ports.people import CHANNEL
 from bot.records.approval import Approval, Status
-from bot.records.origin import RequestOrigin
+from bot.records.origin import RequestDoor, RequestOrigin
 from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess
 from bot.words import say
 from bot.words.mrkdwn import date, escape, is_person, mention
 
+_NO_PROGRAM = frozenset({RequestDoor.TRIGGER, RequestDoor.SCHEDULE})
 REASON = 500
 APPROVERS = 400
 _NAME = 100
@@ -141,16 +142,21 @@ def asked_by(approval: Approval) -> str:
     if origin.program:
         named = (origin.owner, origin.requested_for)
         others = (name for name in approval.all_requesters if name not in named)
-        key = "line.by_personal" if origin.is_personal else "line.by_program"
-        key = "line.by_program_for" if origin.requested_for else key
-        owner, who = mention(origin.owner), _asker(origin, origin.requested_for)
-        words = say(key, program=escape(origin.program_name), owner=owner, who=who)
-        people = [words, *(_asker(origin, user_id) for user_id in others)]
+        people = [started_by(origin), *(_asker(origin, user_id) for user_id in others)]
     if len(people) > MOST_PEOPLE:
         people[MOST_PEOPLE:] = [say("line.more_people", n=len(people) - MOST_PEOPLE)]
     if len(people) == 1:
         return people[0]
     return say("line.and", a=", ".join(people[:-1]), b=people[-1])
+
+
+def started_by(origin: RequestOrigin) -> str:
+    """Name the program, the trigger or the schedule, with its owner and who it asks for."""
+    key = "line.by_personal" if origin.is_personal else "line.by_program"
+    key = f"line.by_{origin.door}" if origin.door in _NO_PROGRAM else key
+    key = "line.by_program_for" if origin.requested_for else key
+    owner, who = mention(origin.owner), _asker(origin, origin.requested_for)
+    return say(key, program=escape(origin.program_name), owner=owner, who=who)
 
 
 def _asker(origin: RequestOrigin, user_id: str) -> str:

@@ -261,6 +261,10 @@ ACTIONS: Mapping[str, LogAction] = {
     "sign_failed": LogAction(
         "Slack did not set or remove a reaction, or the line that shows progress.",
     ),
+    "start_failed": LogAction(
+        "Slack did not take the first message of a thread that no person starts.",
+        "Nothing: it is tried again for an hour. `GET /v1/threads/{id}` tells the end.",
+    ),
     "start_waits": LogAction(
         "An approver cannot be looked up before a call starts. The call waits, at most as long "
         "as its approval is valid.",

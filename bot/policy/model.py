@@ -801,7 +801,8 @@ class When(Filled):
         ),
     ] = Field(default=None, min_length=1)
     """The way by which the call came: `slack` for agents of the bot; `api`, `mcp`, `hook` or `cli`
-    for programs; `trigger` or `schedule` for threads that no person started.
+    for programs; `trigger` or `schedule` for threads that no person started. In such threads, also
+    those of programs, a rule that allows must name the origin; without it, people are asked.
 
     Example: `origin: [api, cli]`
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from bot.records.approval import Approval
 from bot.records.people import Grant
+from bot.records.starts import ThreadStart
 from bot.records.switch import Freeze, FreezeAlert
 from bot.records.thread import Thread
 
@@ -196,6 +197,10 @@ class Notices(Protocol):
         Returns:
             The `ts` of the message.
         """
+        ...
+
+    async def show_start(self, start: ThreadStart) -> str:
+        """Post the first message of a thread that no person started; return its `ts`."""
         ...
 
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:

@@ -108,7 +108,7 @@ def approval_from(
         place=RequestPlace(channel_id=thread.channel_id, thread_ts=thread.thread_ts),
         requesters=origin.requesters,
         title=_titled(brief, origin.subject),
-        origin=RequestOrigin(),
+        origin=thread.origin,
     )
     brief = replace(
         brief,

@@ -154,6 +154,7 @@ def wheres_of(thread_id: str) -> dict[str, list[Where]]:
         "ephemeral_messages": [place_of(thread_id)],
         "grants": [here],
         "posts": [*keys],
+        "thread_starts": [here],
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
+from bot.records.origin import RequestOrigin
 from storage.documents import Collection, Index, Part, Spec, WorkDocument, update
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.thread_ids import ThreadId, channel_of, name_of, team_of, turn_id_of
@@ -116,6 +117,10 @@ class Thread(WorkDocument):
     """Time since which calls of the open turn wait for the end of a freeze; 0 if none does."""
     parked_by: str = ""
     """Ids of the freezes that these calls wait for, with spaces between."""
+    origin: RequestOrigin = RequestOrigin()
+    """The door by which the thread began; another one than `slack` if no person started it."""
+    depth: int = 0
+    """How many starts without a person led to it; 0 for a thread that a person started."""
     deleted_turn: int = 0
     """Number of the newest turn of which a message was deleted after the turn had taken it."""
 
@@ -189,6 +194,16 @@ class ThreadStore:
     async def add(self, thread: Thread) -> bool:
         """Insert a thread. Return False, and write nothing, if the id exists."""
         return bool(await self.collection.insert(thread))
+
+    async def origin_of(self, thread_id: str) -> RequestOrigin:
+        """Return the origin of a thread, which never changes.
+
+        Raises:
+            RecordNotFoundError: No thread has this id.
+            RecordFormatError: The thread is unreadable.
+        """
+        known = self.collection.known.get(thread_id)
+        return (known or await self.get(thread_id)).origin
 
     async def ensure(self, thread: Thread) -> Thread:
         """Insert the thread unless its id exists; return the stored thread."""

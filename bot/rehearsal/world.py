@@ -117,7 +117,8 @@ def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
     """
     facts = tool_facts(world, str(call["tool"]))
     program = program_of(call.get("program"))
-    door = RequestDoor.SLACK if program is None else RequestDoor.API
+    usual = RequestDoor.SLACK if program is None else RequestDoor.API
+    door = RequestDoor(str(call.get("origin", usual)))
     return PolicyQuestion(
         tool=facts,
         arguments=with_defaults(facts.schema, call.get("args", {})),
@@ -125,8 +126,9 @@ def question_of(world: World, call: Mapping[str, Data]) -> PolicyQuestion:
         channel=str(call.get("channel", CHANNEL)),
         agent=program.name if program else str(call.get("agent", world.agents[0])),
         gated=program is not None or facts.gate != "none" or bool(call.get("code")),
-        door=RequestDoor(str(call.get("origin", door))),
+        door=door,
         program=program,
+        is_unattended=program is None and door is not RequestDoor.SLACK,
     )
 
 

@@ -19,6 +19,7 @@ from bot.ports.notifier import BatchCards, Notifier
 from bot.ports.process import Clock
 from bot.ports.threads import BatchWords, Notices
 from bot.records.approval import Approval
+from bot.records.starts import ThreadStart
 from bot.slack.calls import Poster
 from bot.slack.directory import MAX_AGE, SlackDirectory
 from bot.slack.messages.addressing import NameOf
@@ -87,7 +88,7 @@ class Messenger(Notifier, Poster, SignCalls, Protocol):
     name_of: NameOf | None
     team_of: TeamOf | None
 
-    async def thread_link(self, approval: Approval) -> str:
+    async def thread_link(self, place: Approval | ThreadStart) -> str:
         """Return the URL of a thread's first message; empty if unknown."""
         ...
 

@@ -69,6 +69,7 @@ from bot.threads.runs.spending import AgentBudget
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
+from bot.triggers.starting import ThreadStarts
 from storage.errors import StorageError
 
 QUICK_CALL = timedelta(milliseconds=300)
@@ -468,6 +469,22 @@ class Wiring:
             summaries=Summaries(self.storage, self.slack.notices, self.process.clock),
         )
 
+    @cached_property
+    def starts(self) -> ThreadStarts:
+        """Threads that no person starts."""
+        return ThreadStarts(
+            storage=self.storage,
+            directory=self.slack.directory,
+            notices=self.slack.notices,
+            switch=self.switch,
+            agent_of=self.catalog.agent_of,
+            wake=self.wake,
+            halt=self.turns.stopping.stop,
+            clock=self.process.clock,
+            owner=self.process.owner,
+            spawn=self.tasks.spawn,
+        )
+
     def wake(self, thread_id: str) -> None:
         """Start the work on a thread."""
         self.tasks.spawn(self.threads.work(thread_id))
@@ -562,6 +579,7 @@ class Wiring:
             parked=ParkedThreads(self.storage.threads, self.switch),
             frozen=self.frozen_cards,
             alerts=self.freeze_alerts,
+            starts=self.starts,
         )
 
     def _retention(self) -> Retention | None:

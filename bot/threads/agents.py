@@ -116,6 +116,20 @@ class Catalog:
         key = name.strip().lower()
         return (key, rest.strip()) if colon and key in self._spoken_to else ("", words)
 
+    async def agent_of(self, name: str, channel_id: str) -> str:
+        """Return the name of the agent that people address by a name; empty if there is none.
+
+        Args:
+            name: How people address it; empty for the channel's agent.
+            channel_id: The channel.
+
+        Raises:
+            DirectoryError: The channel's name could not be looked up.
+        """
+        agent = self._spoken_to.get(name) if name else await self._of_channel(channel_id)
+        is_there = agent is not None and (agent in self._agents.values())
+        return agent.name if agent is not None and is_there else ""
+
     async def facts(self, channel_id: str) -> AgentFacts:
         """Describe the agent of a channel, as far as it exposes its parts.
 

@@ -74,7 +74,7 @@ class Stops:
 
     async def told(self, thread: Thread, message: Message) -> str:
         """Describe who stopped the run, what had run by then, and what had not."""
-        by = await self._name(message.user_id)
+        by = message.sender or await self._name(message.user_id)
         parts = [say("message.stopped_by", who=by) if by else say("message.stopped")]
         approvals = await of_turn(self.storage.approvals, thread.checkpoint_id)
         calls = [
@@ -102,6 +102,11 @@ class Stops:
 def looks_like_stop(text: str) -> bool:
     """Whether a message only tells the agent to stop."""
     return _STOP.fullmatch(text.strip()) is not None
+
+
+def is_stop(message: Message) -> bool:
+    """Whether a message of the inbox only tells the agent to stop. Data never does."""
+    return message.text == STOP if message.sender else looks_like_stop(message.text)
 
 
 _FATES = ("ran", "finished", "failed", "doubt", "left")

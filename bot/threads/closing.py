@@ -300,7 +300,7 @@ class RunTermination:
         if messages:  # the agent reads the messages with the history of its next turn
             work = ThreadPass(thread=thread, messages=messages)
             await self.requesters.note(work, (message.user_id for message in messages))
-            await self._log_unfinished(thread, [message.text for message in messages], text)
+            await self._log_unfinished(thread, [message.input for message in messages], text)
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         await self.away.end(thread, is_back=False)
         unused = await self.unused(thread)

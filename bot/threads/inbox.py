@@ -31,7 +31,7 @@ from bot.records.approval_queries import open_of
 from bot.records.messages import Message, MessageStatus
 from bot.records.thread import Thread
 from bot.stores import Stores
-from bot.threads.cancellation import Stops, listed, looks_like_stop
+from bot.threads.cancellation import Stops, is_stop, listed, looks_like_stop
 from bot.threads.deletions import Deletions
 from bot.threads.message_event import (
     NO_TURN,
@@ -294,7 +294,7 @@ class ThreadInbox:
     async def has_stop(self, thread_id: str) -> bool:
         """Whether an unprocessed stop message exists for a thread."""
         new = await self.storage.inbox.new(thread_id, limit=_MOST)
-        return any(looks_like_stop(message.text) for message in new)
+        return any(map(is_stop, new))
 
     async def done_with(self, message: Message) -> None:
         """Mark a message as processed; no agent reads it."""
@@ -304,7 +304,8 @@ class ThreadInbox:
         """Process a stop message: it ends the open turn and drops unread messages."""
         thread = work.thread
         waiting = await self._waiting(thread)
-        if not await self.stops.may_stop(thread, message.user_id, waiting):
+        is_sent = bool(message.sender)
+        if not is_sent and not await self.stops.may_stop(thread, message.user_id, waiting):
             await self._refuse(thread, message, say("refuse.stop"))
             return
         if admitted:
@@ -315,7 +316,7 @@ class ThreadInbox:
             await self.done_with(message)
         else:
             notice = say("message.stopped_early" if admitted else "message.stopped_late")
-            await self._refuse(thread, message, notice)
+            await (self.done_with(message) if is_sent else self._refuse(thread, message, notice))
         admitted.clear()
 
     async def _answers_back(
@@ -396,12 +397,18 @@ class ThreadInbox:
     ) -> None:
         """Route a message; add the agent's input to `admitted`."""
         thread, actor = work.thread, Actor(user_id=message.user_id, team_id="")
+        if message.sender:  # it answers no question
+            if is_stop(message):
+                await self._heed(work, message, admitted)
+            else:
+                admitted.append(message.message_id)
+            return
         try:
             await self.access.check_person(actor, team_id=thread.team_id)
         except NotApproverError as error:
             await self._refuse(thread, message, say("refuse.not_passed", why=error.reason))
             return
-        if looks_like_stop(message.text):
+        if is_stop(message):
             await self._heed(work, message, admitted)
         elif not await self._try_answer(thread, message, actor, questions):
             admitted.append(message.message_id)

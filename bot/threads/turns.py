@@ -242,7 +242,7 @@ class Turns:
         self.presence.show(work.thread, thinking, message_ts=messages[-1].ts, title=title)
         with self._stoppable(work.thread) as running:
             events = runner.query(
-                [message.text for message in messages],
+                [message.input for message in messages],
                 checkpoint_id=work.thread.checkpoint_id,
                 log=(work.thread.thread_id, turn),
                 cancel=running.token,

@@ -425,7 +425,8 @@ class Threads:
             key=message.message_id,
             at_ms=self.clock(),
             about=thread.thread_id,
-            by=message.user_id,
+            by="" if message.sender else message.user_id,
+            sender=message.sender,
             checkpoint=thread.checkpoint_id,
         )
         await self.turns.ending.stop(work, await self.inbox.stops.told(thread, message))

@@ -13,6 +13,7 @@ from bot.ports.people import Person
 from bot.records.approval import CARD, Approval, ApprovalMessage
 from bot.records.messages import Post
 from bot.records.people import Grant
+from bot.records.starts import ThreadStart
 from bot.records.switch import Freeze, FreezeAlert
 from bot.records.thread import Thread
 
@@ -114,6 +115,7 @@ class FakeNotices:
         askers: Who asked an agent about a message: channel, thread, person, and the question's id.
         summaries: Ends of requests as a summary has them, by thread; each showing adds one.
         freezes: Alerts about freezes, in the order in which they were drawn.
+        starts: Threads that no person started, in the order of their first messages.
         reminded: Who was reminded of which freeze, on which day.
         closed: Channels that take no message.
         is_down: Whether Slack takes nothing.
@@ -129,6 +131,7 @@ class FakeNotices:
     askers: list[tuple[str, str, str, str]] = field(default_factory=list)
     told: dict[str, tuple[str, str]] = field(default_factory=dict)
     freezes: list[FreezeAlert] = field(default_factory=list)
+    starts: list[ThreadStart] = field(default_factory=list)
     reminded: list[tuple[str, str, int]] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
     is_down: bool = False
@@ -158,6 +161,13 @@ class FakeNotices:
             raise DeliveryError("chat.postMessage", fault)
         self.freezes.append(alert)
         return alert.ts or f"1900000002.{len(self.freezes):06d}"
+
+    async def show_start(self, start: ThreadStart) -> str:
+        if self.is_down or start.channel_id in self.closed:
+            fault = "channel_not_found" if start.channel_id in self.closed else self.fault
+            raise DeliveryError("chat.postMessage", fault)
+        self.starts.append(start)
+        return f"1900000003.{len(self.starts):06d}"
 
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
         if self.is_down:
@@ -353,8 +363,8 @@ class FakeNotifier:
         if what in self.failing:
             raise self.faults.get(what) or DeliveryError(what, "fatal_error")
 
-    async def thread_link(self, approval: Approval) -> str:
-        return f"https://slack.test/{approval.channel_id}/{approval.thread_ts}"
+    async def thread_link(self, place: Approval | ThreadStart) -> str:
+        return f"https://slack.test/{place.channel_id}/{place.thread_ts}"
 
     async def post_card(
         self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest

@@ -190,7 +190,7 @@ def _question(form: CallForm, path: Path) -> PolicyQuestion:
             f'add "world": {{"tools": {{"{form.tool}": {{"tags": […], "risk": "…"}}}}}}'
         )
     program = program_of(form.program.model_dump() if form.program else None)
-    door = RequestDoor.SLACK if program is None else RequestDoor.API
+    door = form.origin or (RequestDoor.SLACK if program is None else RequestDoor.API)
     return PolicyQuestion(
         tool=ToolFacts(
             name=form.tool, tags=tool.tags, risk=tool.risk, gate=tool.gate, schema=tool.schema_
@@ -200,8 +200,9 @@ def _question(form: CallForm, path: Path) -> PolicyQuestion:
         channel=form.channel,
         agent=program.name if program else form.agent,
         gated=program is not None or tool.gate != "none" or bool(form.code),
-        door=form.origin or door,
+        door=door,
         program=program,
+        is_unattended=program is None and door is not RequestDoor.SLACK,
     )
 
 

@@ -70,7 +70,8 @@ class PolicyQuestion:
         agent: Name of the calling agent.
         gated: Whether code puts a gate around the tool.
         door: The way by which the call came.
-        program: The program that asks; None for a call of an agent.
+        program: The program that asks, or that started the thread; None without one.
+        is_unattended: Whether an agent calls in a thread that no person started.
     """
 
     tool: ToolFacts
@@ -81,6 +82,7 @@ class PolicyQuestion:
     gated: bool = False
     door: RequestDoor = RequestDoor.SLACK
     program: ProgramFacts | None = None
+    is_unattended: bool = False
 
 
 def with_defaults(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:

@@ -161,23 +161,23 @@ class PolicyEvaluator:
             places.append(NO_PLACE)
         rest = without_gates(code)
         gated = has_gate(question.tool, code)
-        if question.program is not None:
-            ruling = self._of_program(bench, places, is_certain=is_certain)
-        elif rest:
+        is_of_program = question.program is not None and not question.is_unattended
+        if rest and not is_of_program:
             ruling = self._combined(bench, places, rest, gated=gated)
         else:
-            ruling = self._usual(bench, places, gated=gated)
+            ruling = self._usual(bench, places, gated=gated and not is_of_program)
+        if (is_of_program or question.is_unattended) and not is_certain:
+            ruling = self._without_a_person(bench, ruling)
         wrong = strangers(code)
         undecidable = f"no one has the ID {', '.join(wrong)}" if wrong else ""
         return Judged(ruling, undecidable, partial(_trail, bench, final, question, people))
 
-    def _of_program(self, bench: _Bench, places: Sequence[int], *, is_certain: bool) -> Verdict:
-        """Return the decision on a program's call: the approvers of the defaults, or stricter.
+    def _without_a_person(self, bench: _Bench, verdict: Verdict) -> Verdict:
+        """Return the decision on a call that no person caused: the defaults, or stricter.
 
-        Only a rule that is certain to match, so that names programs, allows a call alone.
+        Only a rule that is certain to match, so that names the origin, allows such a call alone.
         """
-        verdict = self._usual(bench, places, gated=False)
-        if is_certain or not isinstance(verdict, Permit):
+        if not isinstance(verdict, Permit):
             return verdict
         try:
             terms = defaults_of(self.file, bench.tool)

@@ -129,6 +129,8 @@ class PolicyRule:
 
     def _doubts(self, question: PolicyQuestion) -> str:
         """Return why the rule is undecided for a program's call; empty if it is not."""
+        if question.is_unattended and self.then.allow and self.when.origin is None:
+            return "origin: a rule that allows must name it in a thread that no person started"
         program = question.program
         if program is None:
             return ""

@@ -11,6 +11,7 @@ from bot.ports.notifier import Items
 from bot.ports.threads import BatchWords
 from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
 from bot.records.people import Grant
+from bot.records.starts import ThreadStart
 from bot.records.switch import Freeze, FreezeAlert
 from bot.records.thread import Thread
 from bot.slack.calls import BATCH_EVENT, Poster, Putting
@@ -23,6 +24,7 @@ from bot.slack.side_messages.copies import copy_lead, may_read, withheld_card
 from bot.slack.side_messages.freezes import freeze_card, still_frozen_card
 from bot.slack.side_messages.grant import grant_card
 from bot.slack.side_messages.notices import admin_card, alert_card, summary_card
+from bot.slack.side_messages.started import start_card
 from bot.words import said_to_all, say
 from bot.words.mrkdwn import is_person, mention
 
@@ -34,6 +36,7 @@ FREEZE_EVENT = "countersign_freeze"
 ADMIN_EVENT = "countersign_admin"
 ASKER_EVENT = "countersign_asker"
 TOLD_EVENT = "countersign_told"
+START_EVENT = "countersign_start"
 SUMMARY_EVENT = "countersign_summary"
 
 MakeCard = Callable[[], Awaitable[Card]]
@@ -87,6 +90,18 @@ class SlackNotices:
             looks=True,
         )
         return await self.poster.put(putting, freeze_card(alert, count=count))
+
+    @said_to_all
+    async def show_start(self, start: ThreadStart) -> str:
+        """See `Notices`."""
+        putting = Putting(
+            event=START_EVENT,
+            record_id=start.id,
+            channel_id=start.channel_id,
+            looks=start.fence > 1,
+            stays=True,
+        )
+        return await self.poster.put(putting, start_card(start))
 
     @said_to_all
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:

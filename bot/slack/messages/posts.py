@@ -19,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.blocks import Card
 from bot.records.approval import Approval, ApprovalMessage
+from bot.records.starts import ThreadStart
 from bot.records.thread import Thread
 from bot.redaction.mask import mask_text
 from bot.slack.calls import Putting
@@ -187,9 +188,9 @@ class Posts(PacedCalls):
             channel, card.ts if card is not None else approval.thread_card.ts
         )
 
-    async def thread_link(self, approval: Approval) -> str:
+    async def thread_link(self, place: Approval | ThreadStart) -> str:
         """Return the URL of a thread's first message."""
-        return await self._permalink(approval.channel_id, approval.thread_ts)
+        return await self._permalink(place.channel_id, place.thread_ts)
 
     async def _permalink(self, channel_id: str, ts: str) -> str:
         """Return the permanent URL of a message; empty if unknown."""

@@ -27,7 +27,7 @@ from bot.policy.evaluation.code_policies import (
     with_code,
     without_gates,
 )
-from bot.policy.evaluation.context import Members, PolicyQuestion, ToolFacts
+from bot.policy.evaluation.context import Members, PolicyQuestion, ProgramFacts, ToolFacts
 from bot.policy.evaluation.evaluate import DEFAULT, PolicyEvaluator
 from bot.policy.evaluation.merge import Permit, Refusal, Verdict
 from bot.policy.model import PolicyFile
@@ -36,6 +36,7 @@ from bot.ports.people import MOST_MEMBERS, Directory
 from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.ports.process import Clock
 from bot.records.approval import Approval
+from bot.records.origin import RequestDoor, RequestOrigin
 from bot.records.terms import Group, Terms, TermsError
 from bot.redaction.masks import Names
 from bot.stores import Stores
@@ -127,6 +128,7 @@ class BotPolicy:
         rulebook = held.rulebook
         tool = ToolFacts(name=call.tool, tags=call.tags, risk=call.risk)
         rulings = rulings_in(code)
+        origin = await self.storage.threads.origin_of(thread_of(call.thread))
         question = PolicyQuestion(
             tool=tool,
             arguments=call.arguments,
@@ -135,6 +137,9 @@ class BotPolicy:
             agent=next(reversed(Address.parse(call.address).agents), ""),
             # Settings demand no approval by themselves: they name approvers for gates in code.
             gated=_asks(rulings) if held.is_settings else call.gated,
+            door=origin.door,
+            program=_program_of(origin),
+            is_unattended=origin.door is not RequestDoor.SLACK,
         )
         if inside or (held.is_settings and _asks(without_gates(rulings))):
             question = replace(question, tool=_as_asked(tool, rulings))
@@ -203,6 +208,14 @@ class BotPolicy:
     async def _all_requesters(self, call: PolicyCall) -> tuple[str, ...]:
         thread = await self.storage.threads.get(thread_of(call.thread))
         return await Requesters(self.storage).of(ThreadPass(thread=thread))
+
+
+def _program_of(origin: RequestOrigin) -> ProgramFacts | None:
+    """Return the program that started a thread. Tags and risk of calls are the house's own."""
+    if origin.door in {RequestDoor.SLACK, RequestDoor.TRIGGER, RequestDoor.SCHEDULE}:
+        return None
+    claimed = {origin.requested_for} - {""} if origin.claimed else set()
+    return ProgramFacts(name=origin.program_name, is_trusted=True, claimed=frozenset(claimed))
 
 
 def _asks(code: Sequence[Ruling]) -> bool:

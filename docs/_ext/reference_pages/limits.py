@@ -29,6 +29,7 @@ _GROUPS = (
             "bot.notifications",
             "bot.records",
             "bot.threads",
+            "bot.triggers",
             "bot.leases",
             "bot.scheduler",
             "bot.tasks",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from bot.api.canonical import call_digest
@@ -29,9 +31,14 @@ URL = "https://countersign.test"
 
 
 def an_office(
-    storage: Stores, *rules: dict[str, Any], groups: dict[str, Any] = SRE, **more: Any
+    storage: Stores,
+    *rules: dict[str, Any],
+    groups: dict[str, Any] = SRE,
+    parts: Mapping[str, Any] = MappingProxyType({}),
+    **more: Any,
 ) -> Office:
-    office = Office(storage, policy=forced(*(rules or (ASKS,)), groups=groups), **more)
+    """Make an office; `parts` are the policy's defaults and its last word."""
+    office = Office(storage, policy=forced(*(rules or (ASKS,)), groups=groups, **parts), **more)
     office.directory.add(OLGA)
     office.directory.add("UGONE", is_deleted=True)
     joined(office)

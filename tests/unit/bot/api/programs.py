@@ -24,6 +24,7 @@ from bot.api.ports import (
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import (
     ApiCreateRequest,
+    ApiCreateThread,
     ApiExecution,
     ApiIntrospection,
     ApiPerson,
@@ -33,6 +34,7 @@ from bot.api.shapes import (
     ApiResult,
     ApiStart,
     ApiStarted,
+    ApiThread,
 )
 from bot.observability.events import BotEvent
 from bot.records.programs import ProgramScope, key_digest, key_id, new_key
@@ -69,6 +71,7 @@ class FakeUseCases:
     requests: dict[str, ApiRequest] = field(default_factory=dict)
     by_key: dict[tuple[str, str], str] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
+    threads: dict[tuple[str, str], ApiThread] = field(default_factory=dict)
     bodies: list[ApiCreateRequest] = field(default_factory=list)
     feeds: list[FakeFeed] = field(default_factory=list)
     feed_since: list[int | None] = field(default_factory=list)
@@ -222,6 +225,37 @@ class FakeUseCases:
     async def owner(self, caller: ApiCaller) -> ApiPerson:
         self._fail()
         return ApiPerson(id=caller.program.owner_id, name="Olga")
+
+    async def start_thread(
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str
+    ) -> tuple[ApiThread, bool]:
+        self._fail()
+        place = (caller.program.id, idempotency_key)
+        is_new = place not in self.threads
+        if is_new:
+            self.threads[place] = ApiThread(
+                id=f"thr_{len(self.threads):032x}",
+                status="queued",
+                revision=1,
+                url=f"{URL}/t/thr_{len(self.threads):032x}",
+                agent=asked.agent or "ops",
+                place=OPS,
+                program=ApiProgram(id=caller.program.id, name=caller.program.name),
+                requesters=(caller.program.owner_id,),
+                created_at=self.clock(),
+                expires_at=self.clock() + asked.expires_in * 1_000,
+            )
+        return self.threads[place], is_new
+
+    async def thread(self, caller: ApiCaller, thread: str) -> ApiThread:
+        for (program, _), started in self.threads.items():
+            if started.id == thread and program == caller.program.id:
+                return started
+        raise ApiProblemError("not-found")
+
+    async def stop_thread(self, caller: ApiCaller, thread: str) -> ApiThread:
+        stopped = await self.thread(caller, thread)
+        return stopped.model_copy(update={"status": "stopped"})
 
     async def link(self, request_id: str) -> str:
         return "https://slack.test/archives/C1/p1" if request_id in self.requests else ""

@@ -92,6 +92,28 @@ async def test_a_cancellation_withdraws_once(step: Doorstep) -> None:
     assert (await step.call("POST", f"/v1/requests/{other}/cancel", json={})).code == "not-pending"
 
 
+async def test_a_thread_is_started_read_and_stopped(step: Doorstep) -> None:
+    """Check 49."""
+    await step.key()
+    body = {"title": "p99 is high", "text": "look"}
+    headers = {"Idempotency-Key": "a1"}
+    made = await step.call("POST", "/v1/threads", headers=headers, json=body)
+    again = await step.call("POST", "/v1/threads", headers=headers, json=body)
+    assert (made.status, again.status, again.body) == (201, 200, made.body)
+    at = made.headers["Location"].removeprefix(URL)
+    assert (await step.call("GET", at)).body == made.body
+    stopped = await step.call("POST", f"{at}/stop")
+    assert (stopped.status, stopped.body["status"]) == (202, "stopped")
+    assert (await step.call("GET", "/v1/threads/thr_1")).code == "not-found"
+    assert (await step.call("GET", at, key=await step.key("other"))).code == "not-found"
+    no_key = await step.call("POST", "/v1/threads", json=body)
+    assert no_key.code == "idempotency-key-missing"
+    poor = await step.key("poor", scopes=(ProgramScope.WRITE,))
+    refused = await step.call("POST", "/v1/threads", key=poor, headers=headers, json=body)
+    assert refused.code == "scope-missing"
+    assert (await step.call("GET", f"/t/{made.body['id']}")).status == 200
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 async def test_another_program_sees_nothing(step: Doorstep, route: Any) -> None:
     """9, row 14: the request of another program is as one that does not exist."""

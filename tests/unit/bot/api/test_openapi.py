@@ -104,7 +104,8 @@ async def test_the_server_has_each_route_of_the_document_and_no_other() -> None:
             if route.resource is not None and route.method != "HEAD"
         }
         document = (await step.call("GET", "/v1/openapi.json", key="")).body
-    probes = {("get", "/healthz"), ("get", "/readyz"), ("get", "/r/{id}")}  # for no program
+    links = {("get", "/r/{id}"), ("get", "/t/{id}")}
+    probes = {("get", "/healthz"), ("get", "/readyz"), *links}  # for no program
     listed = {(method, path) for path, item in document["paths"].items() for method in item}
     assert served - probes == listed
     assert document == DOCUMENT

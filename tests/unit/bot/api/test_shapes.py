@@ -13,6 +13,7 @@ from bot.api.problems import CODES
 from bot.api.shapes import (
     ApiCancel,
     ApiCreateRequest,
+    ApiCreateThread,
     ApiIntrospect,
     ApiIntrospection,
     ApiMe,
@@ -22,6 +23,7 @@ from bot.api.shapes import (
     ApiResult,
     ApiStart,
     ApiStarted,
+    ApiThread,
     instant,
 )
 
@@ -33,6 +35,7 @@ ASKED: dict[str, type[BaseModel]] = {
     "/v1/requests/{id}/start": ApiStart,
     "/v1/requests/{id}/result": ApiResult,
     "/v1/executions/introspect": ApiIntrospect,
+    "/v1/threads": ApiCreateThread,
 }
 ANSWERED: dict[tuple[str, str], type[BaseModel]] = {
     ("/v1/requests", "post"): ApiRequest,
@@ -42,6 +45,8 @@ ANSWERED: dict[tuple[str, str], type[BaseModel]] = {
     ("/v1/requests/{id}/start", "post"): ApiStarted,
     ("/v1/requests/{id}/result", "post"): ApiRequest,
     ("/v1/executions/introspect", "post"): ApiIntrospection,
+    ("/v1/threads", "post"): ApiThread,
+    ("/v1/threads/{id}", "get"): ApiThread,
     ("/v1/me", "get"): ApiMe,
 }
 CALL: dict[str, Any] = {"title": "Deploy", "tool": "deploy", "arguments": {"env": "production"}}

@@ -81,7 +81,7 @@ NOT_FOR_PEOPLE: dict[str, int] = {
     "bot/threads/outbox.py": 1,
     "bot/threads/runs/task_board.py": 2,
     "bot/threads/closing.py": 3,
-    "bot/records/messages.py": 1,
+    "bot/records/messages.py": 2,
     "bot/records/terms.py": 1,
     "bot/scheduler.py": 2,
     "bot/audit/report.py": 1,

@@ -1,0 +1,233 @@
+"""Threads of agents that programs start: checks of the key, and states."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.api.canonical import canonical
+from bot.api.ports import ApiCaller
+from bot.api.problems import ApiProblemError
+from bot.api.shapes import ApiCreateThread, ApiPlace, ApiProgram, ApiThread, ThreadStatus
+from bot.errors import StartRefusedError
+from bot.ports.people import Directory
+from bot.records.approval import Status
+from bot.records.approval_queries import open_of
+from bot.records.origin import RequestOrigin
+from bot.records.programs import ProgramRecord
+from bot.records.starts import ThreadStart, all_requesters
+from bot.records.thread import Thread
+from bot.redaction.mask import mask_text
+from bot.stores import Stores
+from bot.threads.closing import GIVEN_UP
+from bot.threads.runs.streaming import post_id
+from bot.triggers.starting import ThreadStarts
+from storage.errors import RecordNotFoundError
+
+_FINGERPRINTED = ("agent", "title", "text", "requested_for")
+_DETAILS = {
+    "too-deep": "A thread that no person started starts no other thread.",
+    "agent-unknown": "No agent has this name, or none works in this channel.",
+    "frozen": "A freeze keeps agents from starting here.",
+    "channel-out-of-scope": "The bot is not in this channel. Invite it there.",
+    "rate-limited": "Too many threads started without a person in the last hour.",
+    "idempotency-key-reused": "This Idempotency-Key names another thread.",
+    "owner-left": "The owner is no full member of the workspace any more.",
+}
+_CODES = {"agent-unknown": "invalid", "owner-left": "key-revoked"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramThreads:
+    """Starts, reads and stops the threads of programs.
+
+    Args:
+        storage: The database.
+        directory: Looks people up.
+        starts: Returns what starts threads.
+        link_of: Returns the address of a thread in Slack; empty without one.
+        url: Public address of the API.
+    """
+
+    storage: Stores
+    directory: Directory
+    starts: Callable[[], ThreadStarts]
+    link_of: Callable[[ThreadStart], Awaitable[str]]
+    url: str
+
+    async def create(
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, depth: int = 1
+    ) -> tuple[ApiThread, bool]:
+        """Start a thread, or find the one that the key has named in the last 24 hours.
+
+        Returns:
+            The thread, and whether it is new. Once returned, its start is stored.
+
+        Raises:
+            ApiProblemError: The program may not start it, or the key names another thread.
+            DirectoryError: A look-up failed; nothing is stored.
+        """
+        program, starts = caller.program, self.starts()
+        channel = asked.channel or next(iter(program.channels), "")
+        if channel not in program.channels:
+            raise ApiProblemError("channel-out-of-scope", "The key does not name this channel.")
+        claims = await self._claims(program, asked)
+        print_ = _fingerprint(asked, channel)
+        try:
+            name, start = await starts.known(lambda n: _id(program, idempotency_key, n), print_)
+            if start is not None:
+                return await self.state(start), False
+            start = await self._made(caller, asked, name=name, channel=channel, depth=depth)
+            start = start.changed(fingerprint=print_, origin=start.origin.changed(claims=claims))
+            if await starts.start(start):
+                return await self.state(start), True
+        except StartRefusedError as refused:
+            raise problem_of(refused) from refused
+        return await self.create(caller, asked, idempotency_key=idempotency_key, depth=depth)
+
+    async def _made(
+        self, caller: ApiCaller, asked: ApiCreateThread, *, name: str, channel: str, depth: int
+    ) -> ThreadStart:
+        program, starts = caller.program, self.starts()
+        now = starts.clock()
+        origin = RequestOrigin(
+            door=caller.door,
+            program=program.id,
+            program_name=program.name,
+            key=caller.key.public_id,
+            owner=program.owner_id,
+            is_personal=program.is_personal,
+            requested_for=asked.requested_for or "",
+            claimed=asked.requested_for is not None,
+        )
+        return ThreadStart(
+            id=name,
+            team_id=program.team_id,
+            channel_id=channel,
+            origin=origin,
+            agent=asked.agent or "",
+            agent_name=await starts.agent_of(asked.agent or "", channel),
+            title=mask_text(asked.title),
+            text=mask_text(asked.text),
+            fingerprint="",
+            metadata=dict(asked.metadata),
+            depth=depth,
+            requesters=tuple(all_requesters(origin)),
+            created_ms=now,
+            expires_ms=now + asked.expires_in * 1_000,
+        )
+
+    async def _claims(self, program: ProgramRecord, asked: ApiCreateThread) -> dict[str, str]:
+        """Check the person whom the program names; return the name by Slack user id."""
+        named = asked.requested_for
+        if program.requester == "owner" and named is not None:
+            raise ApiProblemError("requester-not-allowed", "Leave requested_for out.")
+        if program.requester == "required" and named is None:
+            raise ApiProblemError("requester-missing", "Name the person in requested_for.")
+        if named is None:
+            return {}
+        person = await self.directory.person(named)
+        if person.is_bot or person.is_deleted or not person.team_id:
+            detail = "requested_for names no active member of the workspace."
+            raise ApiProblemError("person-unknown", detail)
+        return {named: person.name}
+
+    async def get(self, caller: ApiCaller, start_id: str) -> ApiThread:
+        """Return the present state of a thread.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
+        return await self.state(await self._of(caller, start_id))
+
+    async def stop(self, caller: ApiCaller, start_id: str) -> ApiThread:
+        """Stop a thread at the next safe point.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
+        await self.starts().stop(await self._of(caller, start_id))
+        return await self.get(caller, start_id)
+
+    async def link(self, start_id: str) -> str:
+        """Return the address of a thread in Slack; empty before its first message.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
+        start = await self._read(start_id)
+        return await self.link_of(start) if start.thread_id else ""
+
+    async def _of(self, caller: ApiCaller, start_id: str) -> ThreadStart:
+        start = await self._read(start_id)
+        if start.origin.program != caller.program.id:
+            raise ApiProblemError("not-found")
+        return start
+
+    async def _read(self, start_id: str) -> ThreadStart:
+        try:
+            return await self.storage.starts.get(start_id)
+        except RecordNotFoundError as error:
+            raise ApiProblemError("not-found") from error
+
+    async def state(self, start: ThreadStart) -> ApiThread:
+        """Return the present state of a start's thread."""
+        thread: Thread | None = None
+        pending: tuple[str, ...] = ()
+        if start.thread_id:
+            thread = await self.storage.threads.get(start.thread_id)
+            opened = await open_of(self.storage.approvals, start.thread_id)
+            pending = tuple(a.approval_id for a in opened if a.status is Status.PENDING)
+        return ApiThread(
+            id=start.id,
+            status=await self._status(start, thread, is_waiting=bool(pending)),
+            revision=start.revision + (thread.revision if thread is not None else 0),
+            url=f"{self.url}/t/{start.id}",
+            agent=start.agent_name,
+            place=ApiPlace(channel=start.channel_id, thread_ts=start.thread_ts or None),
+            program=ApiProgram(id=start.origin.program, name=start.origin.program_name),
+            requesters=start.requesters,
+            created_at=start.created_ms,
+            expires_at=start.expires_ms,
+            pending=pending,
+            failure=start.failure or None,
+            depth=start.depth,
+            metadata=dict(start.metadata),
+        )
+
+    async def _status(
+        self, start: ThreadStart, thread: Thread | None, *, is_waiting: bool
+    ) -> ThreadStatus:
+        if start.failure:
+            return "failed"
+        if thread is not None and thread.turn_open:
+            return "waiting" if is_waiting else "working"
+        if start.ended:
+            return "stopped" if start.ended == "stopped" else "expired"
+        if thread is None or thread.turn == 0:
+            return "queued"
+        has_failed = await self.storage.posts.get(post_id(thread, GIVEN_UP)) is not None
+        return "failed" if has_failed else "done"
+
+
+def problem_of(refused: StartRefusedError) -> ApiProblemError:
+    """Return the problem that tells a program why no thread starts."""
+    return ApiProblemError(
+        _CODES.get(refused.code, refused.code),
+        _DETAILS[refused.code],
+        request=refused.request,
+        retry_after_s=refused.retry_after_s,
+    )
+
+
+def _id(program: ProgramRecord, key: str, generation: int) -> str:
+    text = f"thread\0{key}\0{generation}".encode()
+    digest = hmac.new(bytes.fromhex(program.salt), text, hashlib.sha256).hexdigest()
+    return f"thr_{digest[:32]}"
+
+
+def _fingerprint(asked: ApiCreateThread, channel: str) -> str:
+    members = {name: getattr(asked, name) for name in _FINGERPRINTED}
+    return hashlib.sha256(canonical({**members, "channel": channel})).hexdigest()

@@ -1,0 +1,73 @@
+"""The document of a thread that no person starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.records.origin import RequestOrigin
+from storage.documents import Index, Spec, Text, WorkDocument
+from storage.thread_ids import name_of, thread_id_of
+
+
+class ThreadStart(WorkDocument):
+    """One start of an agent's thread by a program, a trigger or a schedule.
+
+    It is due until its thread begins, and again when the thread's time is over.
+    """
+
+    spec = Spec(
+        name="thread_starts",
+        noun="start",
+        indexes=(
+            Index(("created_ms",)),
+            Index(("channel_id", "created_ms")),
+            Index(("origin.program", "created_ms")),
+            Index(("thread_id",)),
+        ),
+    )
+
+    id: str
+    """`thr_` and 32 hexadecimal digits of a digest of the idempotency key, so that a key starts
+    once; or `sch_`, the name of a schedule and the due minute."""
+    team_id: str
+    channel_id: str
+    origin: RequestOrigin
+    """The door of the start, and the person who answers for it."""
+    agent: str = ""
+    """Name by which the agent is addressed; empty for the channel's agent."""
+    agent_name: str
+    """Name of the agent at the time of the start."""
+    title: Text
+    text: Text
+    """The agent's input, with secrets masked."""
+    fingerprint: str
+    """SHA-256 of the content, in hexadecimal."""
+    metadata: Mapping[str, str] = {}
+    """Texts by name that the program gets back; nobody else sees them."""
+    depth: int = 1
+    """How many starts without a person led to it, with itself."""
+    requesters: tuple[str, ...]
+    """Slack user ids of the owner and of the person for whom the program asks."""
+    created_ms: int
+    expires_ms: int
+    thread_id: str = ""
+    """Id of its thread; empty until its first message is in Slack."""
+    failure: Text = ""
+    """Why no thread began; empty while one can begin."""
+    ended: str = ""
+    """`stopped` by its program or `expired`; empty if neither happened."""
+
+    @property
+    def thread_ts(self) -> str:
+        """`ts` of the first message; empty until it is in Slack."""
+        return name_of(self.thread_id) if self.thread_id else ""
+
+    def begun(self, ts: str) -> ThreadStart:
+        """Record that the first message is in Slack. It is due again when its time is over."""
+        thread_id = thread_id_of(self.team_id, self.channel_id, ts)
+        return self.changed(thread_id=thread_id, due_ms=self.expires_ms)
+
+
+def all_requesters(origin: RequestOrigin) -> Sequence[str]:
+    """Return the people who answer for a start, the owner first. None of them can approve."""
+    return tuple(dict.fromkeys(filter(None, (origin.owner, origin.requested_for))))

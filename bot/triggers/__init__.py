@@ -1,0 +1,1 @@
+"""Threads of agents that no person starts: by a program, a trigger or a schedule."""

@@ -1,0 +1,269 @@
+"""Start threads of agents that no person starts: record the start, then post and wake.
+
+A start is stored before anything is posted. Its first message and its thread are then made under a
+lease, so any process can continue after a crash.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.audit.acts import Act
+from bot.audit.entries import note
+from bot.clock import milliseconds
+from bot.errors import DeliveryError, DirectoryError, StartRefusedError
+from bot.freezes.rules import CallScope
+from bot.freezes.starts import StartSwitch
+from bot.leases import CARD_RETRY, ClaimedRecord, ClaimedWork
+from bot.ports.people import Directory
+from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Notices
+from bot.records.messages import Message
+from bot.records.origin import RequestDoor
+from bot.records.starts import ThreadStart
+from bot.records.thread import Thread
+from bot.stores import Stores
+from bot.words import say
+from storage.documents import update
+from storage.errors import RecordNotFoundError
+
+logger = logging.getLogger(__name__)
+
+SAME_KEY = timedelta(hours=24)
+"""Time for which the same key names the same thread."""
+HOUR = timedelta(hours=1)
+MOST_IN_CHANNEL = 30
+"""Maximum number of threads that start without a person in one channel in an hour."""
+MOST_IN_ALL = 100
+"""Maximum number of threads that start without a person in an hour."""
+MOST_DEPTH = 1
+"""Maximum number of starts without a person in a row: such a thread starts no thread."""
+LONGEST_TRY = timedelta(hours=1)
+"""Time after which a start that Slack does not take is given up."""
+STOP = "stop"
+"""Text of the message that stops a thread."""
+STOPPED, EXPIRED = "stopped", "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadStarts:
+    """Starts threads without a person, once per id.
+
+    Args:
+        storage: The database.
+        directory: Looks owners and channels up.
+        notices: Posts first messages.
+        switch: Knows the freezes in force.
+        agent_of: Returns the name of an agent, by the name that people use and the channel; empty
+            for none.
+        wake: Starts the work on a thread.
+        halt: Stops the run of a thread in this process.
+        clock: The time now.
+        owner: Name of this process in leases.
+        spawn: Runs work in the background.
+    """
+
+    storage: Stores
+    directory: Directory
+    notices: Notices
+    switch: StartSwitch
+    agent_of: Callable[[str, str], Awaitable[str]]
+    wake: Callable[[str], None]
+    halt: Callable[[str], None]
+    clock: Clock
+    owner: str
+    spawn: Spawn
+
+    async def known(
+        self, id_of: Callable[[int], str], fingerprint: str
+    ) -> tuple[str, ThreadStart | None]:
+        """Return the id that a key names now, and its start, if it was made.
+
+        Args:
+            id_of: Returns the id of a generation of the key: after a day, the key starts anew.
+            fingerprint: SHA-256 of the content.
+
+        Raises:
+            StartRefusedError: The key names other content.
+        """
+        generation = 0
+        while True:
+            name = id_of(generation)
+            try:
+                start = await self.storage.starts.get(name)
+            except RecordNotFoundError:
+                return name, None
+            if self.clock() < start.created_ms + milliseconds(SAME_KEY):
+                if start.fingerprint != fingerprint:
+                    raise StartRefusedError("idempotency-key-reused", request=name)
+                return name, start
+            generation += 1
+
+    async def start(self, start: ThreadStart) -> bool:
+        """Store a start and begin its thread in the background; return whether it is new.
+
+        Raises:
+            StartRefusedError: Nothing starts now; with the reason.
+            DirectoryError: A look-up failed; nothing is stored.
+            StorageError: Nothing is known to be stored.
+        """
+        await self._check(start)
+        if not await self.storage.starts.insert(start.changed(due_ms=self.clock())):
+            return False
+        origin = start.origin
+        await note(
+            self.storage.audit,
+            Act.THREAD_STARTED,
+            key=start.id,
+            at_ms=start.created_ms,
+            about="",
+            team_id=start.team_id,
+            start=start.id,
+            door=origin.door,
+            program=origin.program_name,
+            name=origin.key,
+            owner=origin.owner,
+            requested_for=origin.requested_for,
+            agent=start.agent_name,
+            channel=start.channel_id,
+            title=start.title,
+        )
+        self.spawn(self.work(start.id))
+        return True
+
+    async def _check(self, start: ThreadStart) -> None:
+        if start.depth > MOST_DEPTH:
+            raise StartRefusedError("too-deep")
+        if not start.agent_name:
+            raise StartRefusedError("agent-unknown")
+        scope = CallScope(agents=frozenset({start.agent_name}), tool="", channel=start.channel_id)
+        if await self.switch.covering(scope) is not None:
+            raise StartRefusedError("frozen")
+        if not (await self.directory.person(start.origin.owner)).is_full_member:
+            raise StartRefusedError("owner-left")
+        if not await self.directory.is_in(start.channel_id):
+            raise StartRefusedError("channel-out-of-scope")
+        since = {"created_ms": {"$gt": start.created_ms - milliseconds(HOUR)}}
+        counts = self.storage.starts.count
+        is_full = await counts({"channel_id": start.channel_id, **since}) >= MOST_IN_CHANNEL
+        if is_full or await counts(since) >= MOST_IN_ALL:
+            raise StartRefusedError("rate-limited", retry_after_s=600)
+
+    async def work(self, start_id: str) -> None:
+        """Begin the thread of a start, or stop it when its time is over, if that is due."""
+        claimed: ClaimedWork[ThreadStart] = ClaimedWork(
+            claim=self.storage.starts.claim, owner=self.owner, clock=self.clock
+        )
+        await claimed.do(start_id, self._visit)
+
+    async def _visit(self, hold: ClaimedRecord[ThreadStart]) -> bool:
+        start = hold.record
+        try:
+            changed = await (self._expire(start) if start.thread_id else self._begin(start))
+        except (DeliveryError, DirectoryError) as error:
+            changed = self._put_off(start, error)
+
+        def write(now: ThreadStart) -> ThreadStart:
+            return now.changed(
+                thread_id=changed.thread_id,
+                failure=changed.failure,
+                ended=now.ended or changed.ended,
+                due_ms=changed.due_ms,
+            )
+
+        stored = await update(
+            self.storage.starts,
+            start.id,
+            write,
+            fence=start.fence,
+            writes_due=True,
+            releases=True,
+        )
+        if stored is not None and stored.ended == STOPPED and not start.thread_id:
+            await self._halt(stored, sender=sender_of(stored))  # it was stopped meanwhile
+        return True
+
+    async def _begin(self, start: ThreadStart) -> ThreadStart:
+        """Post the first message, store the thread and its input, and wake the agent."""
+        if start.ended:
+            return start.changed(due_ms=None)
+        if not (await self.directory.person(start.origin.owner)).is_full_member:
+            return _failed(start, "its owner has left the workspace")
+        ts = await self.notices.show_start(start)
+        start, now = start.begun(ts), self.clock()
+        await self.storage.threads.ensure(
+            Thread(
+                thread_id=start.thread_id,
+                requester_id=start.origin.owner,
+                requesters=start.requesters,
+                created_ms=now,
+                active_ms=now,
+                agent=start.agent,
+                origin=start.origin,
+                depth=start.depth,
+            )
+        )
+        is_task = start.origin.door is RequestDoor.SCHEDULE  # the operator wrote its text
+        sender = "" if is_task else sender_of(start)
+        text = start.text if is_task else f"{start.title}\n\n{start.text}"
+        await self._tell(start, ts, text, sender=sender)
+        return start
+
+    async def _expire(self, start: ThreadStart) -> ThreadStart:
+        await self._halt(start, sender=say("message.start_deadline"))
+        return start.changed(due_ms=None, ended=start.ended or EXPIRED)
+
+    async def stop(self, start: ThreadStart) -> None:
+        """Stop the thread of a start at the next safe point; one that has ended stays as it is."""
+        await update(
+            self.storage.starts,
+            start.id,
+            lambda now: None if now.ended else now.changed(ended=STOPPED),
+        )
+        if start.thread_id:
+            await self._halt(start, sender=sender_of(start))
+
+    async def _halt(self, start: ThreadStart, *, sender: str) -> None:
+        try:
+            thread = await self.storage.threads.get(start.thread_id)
+        except RecordNotFoundError:  # deleted
+            return
+        if not thread.turn_open and not await self.storage.inbox.new(start.thread_id, limit=1):
+            return
+        await self._tell(start, f"{self.clock() // 1_000}.{start.fence:06d}", STOP, sender=sender)
+        self.halt(start.thread_id)
+
+    async def _tell(self, start: ThreadStart, ts: str, text: str, *, sender: str) -> None:
+        """Store a message for the thread's agent, and wake the thread."""
+        message = Message(
+            message_id=f"{start.thread_id.rpartition(':')[0]}:{ts}",
+            thread_id=start.thread_id,
+            ts=ts,
+            user_id=start.origin.owner,
+            sender=sender,
+            text=text,
+            received_ms=self.clock(),
+        )
+        if await self.storage.inbox.add(message):
+            await self.storage.threads.wake(start.thread_id, now_ms=self.clock())
+            self.wake(start.thread_id)
+
+    def _put_off(self, start: ThreadStart, error: DeliveryError | DirectoryError) -> ThreadStart:
+        now = self.clock()
+        logger.warning("could not begin a thread: %s", error, extra={"action": "start_failed"})
+        is_late = now > start.created_ms + milliseconds(LONGEST_TRY)
+        if is_late or (isinstance(error, DeliveryError) and error.is_permanent):
+            return _failed(start, str(error))
+        return start.changed(due_ms=now + CARD_RETRY.wait_ms(start.fence, start.id))
+
+
+def _failed(start: ThreadStart, why: str) -> ThreadStart:
+    return start.changed(failure=why, due_ms=None)
+
+
+def sender_of(start: ThreadStart) -> str:
+    """Return the words for who or what started a thread."""
+    return say(f"line.sender_{start.origin.door}", name=start.origin.program_name)
