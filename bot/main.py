@@ -290,6 +290,7 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
     requests = ProgramRequests(
         storage=parts.storage,
         directory=directory,
+        notices=parts.slack.notices,
         attendance=lambda: parts.attendance,
         policy=policy,
         quorum_check=QuorumCheck(directory, policy=parts.policy_now, clock=clock),

@@ -23,7 +23,8 @@ from bot.api.shapes import ApiCreateRequest, ApiPreview
 from bot.approvals.changes import decided
 from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import decision_entries, note_decision, request_entry
-from bot.clock import milliseconds
+from bot.clock import is_waiting, milliseconds
+from bot.errors import DeliveryError
 from bot.layout.forms.schema import foreign
 from bot.people.approvers import approvers_of
 from bot.people.lookup import LookupOnce
@@ -32,6 +33,7 @@ from bot.people.quorum import QuorumCheck
 from bot.policy.evaluation.merge import Permit, Refusal
 from bot.ports.people import CHANNEL, Directory
 from bot.ports.process import Clock, Spawn
+from bot.ports.threads import Notices
 from bot.questions.base import QuestionDraft, brief_of
 from bot.questions.form import AnswerForm, Form, Option
 from bot.questions.record import NewRequest, Rules, new_approval
@@ -45,16 +47,21 @@ from bot.records.approval import (
     Status,
 )
 from bot.records.approval_queries import newest_of
+from bot.records.messages import Post
 from bot.records.origin import ClaimedSource, ProgramCall, RequestOrigin, RequestPlace
 from bot.records.programs import ProgramRecord
 from bot.stores import Stores
 from bot.words import say
-from storage.documents import update
+from storage.documents import update, update_or_none
 from storage.errors import RecordNotFoundError
 from storage.thread_ids import thread_id_of, turn_id_of
 
 AFTER_REJECTION = timedelta(minutes=10)
 """Time for which a rejection answers the same call again, so that nobody is asked twice."""
+ROOT_PATIENCE = timedelta(seconds=30)
+"""Time for the process that posts the first message of a group. Then another one does."""
+_ROOT_MS = milliseconds(ROOT_PATIENCE)
+_SOON = timedelta(seconds=1)
 QUESTIONS = "ask"
 """Name of questions in the tool patterns of a program."""
 _APART = "\0"
@@ -92,6 +99,7 @@ class ProgramRequests:
     Args:
         storage: The database.
         directory: Looks people and channels up.
+        notices: Posts the first messages of groups.
         attendance: Returns the worker that shows cards.
         policy: Judges calls.
         quorum_check: Checks whether anybody can decide.
@@ -103,6 +111,7 @@ class ProgramRequests:
 
     storage: Stores
     directory: Directory
+    notices: Notices
     attendance: Callable[[], ApprovalWorker]
     policy: ProgramPolicy
     quorum_check: QuorumCheck
@@ -167,6 +176,50 @@ class ProgramRequests:
             self.spawn(self.attendance().request([born]))
         self.changed(born)
         return born, True
+
+    async def placed(self, approval: Approval) -> Approval:
+        """Return the request in the thread of its group; see `ProgramCalls`.
+
+        The record of the first message decides which process posts it.
+        """
+        place = approval.place
+        if not place.group or approval.thread_ts:
+            return approval
+        try:
+            thread_ts = await self._root(approval)
+        except DeliveryError as error:
+            if error.is_permanent:  # the card meets the same fault, and is marked
+                return approval
+            raise
+
+        def put(stored: Approval) -> Approval:
+            return stored.changed(place=stored.place.changed(thread_ts=thread_ts))
+
+        changed = await update_or_none(
+            self.storage.approvals, approval.approval_id, put, fence=approval.fence
+        )
+        if changed is None:
+            raise DeliveryError("chat.postMessage", "the lease is over", retry_after=_SOON)
+        return changed
+
+    async def _root(self, approval: Approval) -> str:
+        posts, now_ms = self.storage.posts, self.clock()
+        post = Post(
+            post_id=f"{approval.thread_id}:group",
+            thread_id=approval.thread_id,
+            text=approval.place.group,
+            created_ms=now_ms,
+        )
+        known = await posts.add_or_get(post)
+        if known is not None and known.ts:
+            return known.ts
+        if known is not None and is_waiting(known.created_ms + _ROOT_MS, now_ms, ROOT_PATIENCE):
+            why = "the first message of the group is being posted"
+            raise DeliveryError("chat.postMessage", why, retry_after=_SOON)
+        title = (known or post).text
+        ts = await self.notices.show_group(approval, title, looks=known is not None)
+        await posts.finish(post.post_id, ts=ts)
+        return ts
 
     async def get(self, caller: ApiCaller, approval_id: str) -> Approval:
         """Read a request of this program.
@@ -256,7 +309,11 @@ class ProgramRequests:
             approval_id=name,
             asker=asker,
             thread_id=thread_id,
-            place=RequestPlace(channel_id=channel, thread_ts=_root_of(earlier)),
+            place=RequestPlace(
+                channel_id=channel,
+                thread_ts=_root_of(earlier),
+                group=asked.where.group_title or group or "",
+            ),
             requesters=_requesters(program, asked, earlier),
             title=asked.title,
             origin=RequestOrigin(

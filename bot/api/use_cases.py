@@ -195,6 +195,10 @@ class Programs:
         """Return when the call of a program ends by itself."""
         return self.executions.due_ms(approval)
 
+    async def placed(self, approval: Approval) -> Approval:
+        """Return the request in the thread of its group."""
+        return await self.requests.placed(approval)
+
     async def overdue(self, approval: Approval) -> Approval:
         """End the call of a program that was not started, or not reported, in time."""
         return await self.executions.overdue(approval)

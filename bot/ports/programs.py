@@ -28,6 +28,14 @@ class ProgramCalls(Protocol):
         """Return when the call of a program ends by itself; None if it waits for nothing."""
         ...
 
+    async def placed(self, approval: Approval) -> Approval:
+        """Return the request in the thread of its group, under the lease of the worker.
+
+        Raises:
+            DeliveryError: The first message of the thread could not be posted for now.
+        """
+        ...
+
     async def overdue(self, approval: Approval) -> Approval:
         """End the call of a program that was not started, or not reported, in time."""
         ...

@@ -233,6 +233,16 @@ class Notices(Protocol):
         """
         ...
 
+    async def show_group(self, approval: Approval, title: str, *, looks: bool) -> str:
+        """Post the first message of the thread of a program's group; return its `ts`.
+
+        Args:
+            approval: A request of the group.
+            title: The group, in the program's words.
+            looks: Whether an earlier attempt may have posted it.
+        """
+        ...
+
     async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
         """Post who asked an agent about a message, in the thread of that message.
 

@@ -117,3 +117,6 @@ class RequestPlace(Part):
     """Slack id of the channel."""
     thread_ts: str = ""
     """`ts` of the first message of its thread. Empty if the card is the first message."""
+    group: Text = ""
+    """The group of a program's requests, in the program's words. The first message of their thread
+    says it. Empty without a group."""

@@ -117,6 +117,7 @@ class FakeNotices:
         freezes: Alerts about freezes, in the order in which they were drawn.
         starts: Threads that no person started, in the order of their first messages.
         reminded: Who was reminded of which freeze, on which day.
+        groups: First messages of groups: thread, title, and whether an earlier one was looked for.
         closed: Channels that take no message.
         is_down: Whether Slack takes nothing.
         fault: Its word for that.
@@ -133,6 +134,7 @@ class FakeNotices:
     freezes: list[FreezeAlert] = field(default_factory=list)
     starts: list[ThreadStart] = field(default_factory=list)
     reminded: list[tuple[str, str, int]] = field(default_factory=list)
+    groups: list[tuple[str, str, bool]] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
     is_down: bool = False
     fault: str = "fatal_error"
@@ -183,6 +185,12 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.postMessage", self.fault)
         self.told[key] = (to, text)
+
+    async def show_group(self, approval: Approval, title: str, *, looks: bool) -> str:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", self.fault)
+        self.groups.append((approval.thread_id, title, looks))
+        return f"1900000003.{len(self.groups):06d}"
 
     async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
         if self.is_down:

@@ -566,7 +566,7 @@ class ApprovalWorker:
             await self.tell_thread(approval)  # ended or started approvals are known to the thread
         approval = await self._messages.keep_untold(approval)
         try:
-            approval = await self._drawing.draw(approval, worker_pass)
+            approval = await self._draw(approval, worker_pass)
             approval = await self._ask(approval)
             due_ms = await steps.see_to(approval, worker_pass)
             if due_ms is not None:
@@ -576,6 +576,12 @@ class ApprovalWorker:
             return await self._with_sign(_Outcome(approval, due_ms), worker_pass)
         except DeliveryError as error:
             return self._later(approval, error)
+
+    async def _draw(self, approval: Approval, worker_pass: Visit) -> Approval:
+        """Update the cards, below the first message of a program's group."""
+        if self.programs is not None:
+            approval = await self.programs.placed(approval)
+        return await self._drawing.draw(approval, worker_pass)
 
     async def _ask(self, approval: Approval) -> Approval:
         """Post new questions; then ask the agent its questions."""

@@ -23,7 +23,12 @@ from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.side_messages.copies import copy_lead, may_read, withheld_card
 from bot.slack.side_messages.freezes import freeze_card, still_frozen_card
 from bot.slack.side_messages.grant import grant_card
-from bot.slack.side_messages.notices import admin_card, alert_card, summary_card
+from bot.slack.side_messages.notices import (
+    admin_card,
+    alert_card,
+    group_card,
+    summary_card,
+)
 from bot.slack.side_messages.started import start_card
 from bot.words import said_to_all, say
 from bot.words.mrkdwn import is_person, mention
@@ -35,6 +40,7 @@ ALERT_EVENT = "countersign_alert"
 FREEZE_EVENT = "countersign_freeze"
 ADMIN_EVENT = "countersign_admin"
 ASKER_EVENT = "countersign_asker"
+GROUP_EVENT = "countersign_group"
 TOLD_EVENT = "countersign_told"
 START_EVENT = "countersign_start"
 SUMMARY_EVENT = "countersign_summary"
@@ -133,6 +139,18 @@ class SlackNotices:
         """See `Notices`."""
         putting = Putting(event=TOLD_EVENT, record_id=key, channel_id=to, looks=True, stays=True)
         await self.poster.put(putting, Card(text=text, blocks=[section(text)]))
+
+    @said_to_all
+    async def show_group(self, approval: Approval, title: str, *, looks: bool) -> str:
+        """See `Notices`."""
+        putting = Putting(
+            event=GROUP_EVENT,
+            record_id=approval.thread_id,
+            channel_id=approval.channel_id,
+            looks=looks,
+            stays=True,
+        )
+        return await self.poster.put(putting, group_card(approval, title))
 
     @said_to_all
     async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:

@@ -51,9 +51,24 @@ from bot.slack.cards.status import (
     outcome_word,
 )
 from bot.words import say
-from bot.words.mrkdwn import channel, date
+from bot.words.mrkdwn import channel, date, escape, mention
 
 _REASON = 600
+_GROUP = 200
+
+
+def group_card(approval: Approval, name: str) -> Card:
+    """Render the first message of the thread of a program's group.
+
+    Args:
+        approval: A request of the group.
+        name: The group, in the program's words.
+    """
+    shown, origin = show(mask_text(name), _GROUP, one_line=True).text, approval.origin
+    owner = mention(origin.owner)
+    below = say("message.group", program=escape(origin.program_name), owner=owner)
+    blocks = [rich(line(literal(shown, "bold"))), context(mrkdwn(below))]
+    return Card(text=spoken(f"{escape(shown)}.", below), blocks=blocks)
 
 
 def alert_card(

@@ -11,6 +11,7 @@ from bot.errors import DirectoryError, NotApproverError
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Status
 from bot.slack.cards.card_for import card_for
+from bot.slack.side_messages.notices import group_card
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     ASKS,
@@ -131,3 +132,15 @@ async def test_the_card_of_a_personal_program_names_its_owner(storage: SqliteSto
     assert "Requested by <@UOLGA> through ci." in card_of(record)
     with pytest.raises(NotApproverError):
         await office.decide(record, by=OLGA)
+
+
+async def test_the_first_message_of_a_group_shows_the_programs_words_as_text(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    record = await the_record(office, await a_request(office, **GROUP))
+    card = group_card(record, "Release <!channel> *1.4.2* <@UADA>")
+    shown = json.dumps([card.blocks, card.text])
+    assert '"text": "Release <!channel> *1.4.2* <@UADA>"' in shown  # literal, in rich text
+    assert card.text.startswith("Release &lt;!channel&gt; *1.4.2* &lt;@UADA&gt;.")
+    assert "the program ci (of <@UOLGA>)" in shown

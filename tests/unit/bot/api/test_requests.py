@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.api.problems import ApiProblemError
+from bot.api.requests import ROOT_PATIENCE
 from bot.errors import NotApproverError
 from bot.records.approval import Kind, Status
 from bot.slack.cards.change_note import wrote_since
@@ -19,6 +20,7 @@ from tests.unit.bot.api.program_office import (
     a_request,
     an_office,
     asked,
+    joined,
     programs_of,
     the_record,
 )
@@ -192,10 +194,52 @@ async def test_a_group_shares_a_thread_and_its_requesters(storage: SqliteStores)
     caller = a_caller(requester="named")
     first = await a_request(office, caller, key="a", requested_for=ADA, **where)
     second = await a_request(office, caller, key="b", requested_for=BEN, **where)
-    assert second.place.thread_ts == first.place.thread_ts is not None or second.place.thread_ts
+    roots = [(await the_record(office, each)).thread_ts for each in (first, second)]
+    assert roots == ["1900000003.000001"] * 2
+    ((_, title, looks),) = office.notices.groups
+    assert (title, looks) == ("run-7", False)
     assert second.requesters == (OLGA, BEN, ADA)
     apart = await a_request(office, caller, key="c", requested_for=BEN)
     assert apart.requesters == (OLGA, BEN)
+
+
+async def test_the_first_message_of_a_group_says_what_it_is(storage: SqliteStores) -> None:
+    """Requests that arrive at once, in two processes, stand below one message."""
+    office, other = an_office(storage), an_office(storage, owner="other")
+    other.notices = other.slack.notices = office.notices
+    joined(other)
+    where = {"channel": CHANNEL, "group": "run-8", "group_title": "Release 1.4.2"}
+    answers = await asyncio.gather(
+        *(
+            programs_of(each).create(a_caller(), asked(where=where), idempotency_key=key)
+            for each, key in ((office, "a"), (other, "b"))
+        )
+    )
+    await asyncio.gather(office.queue.run(), other.queue.run())
+    for each in (office, other):
+        each.clock.forward(seconds=5)
+        for answer in answers:
+            await each.attendance.attend(answer.request.id)
+            await each.queue.run()
+    records = [await the_record(office, answer.request) for answer in answers]
+    assert [title for _, title, _ in office.notices.groups] == ["Release 1.4.2"]
+    assert {record.thread_ts for record in records} == {"1900000003.000001"}
+    assert all(record.thread_card.ts for record in records)
+
+
+async def test_a_group_whose_first_message_failed_gets_it_later(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    office.notices.is_down = True
+    request = await a_request(office, where={"group": "run-9"})
+    assert office.notifier.cards == {}
+    office.notices.is_down = False
+    office.clock.forward(seconds=ROOT_PATIENCE.total_seconds() + 1)
+    await office.attendance.attend(request.id)
+    await office.queue.run()
+    ((_, title, looks),) = office.notices.groups
+    assert (title, looks) == ("run-9", True)  # the failed attempt may have posted it
+    record = await the_record(office, request)
+    assert (record.thread_ts, bool(record.thread_card.ts)) == ("1900000003.000001", True)
 
 
 async def test_people_edit_and_the_program_runs_what_they_decided(storage: SqliteStores) -> None:
