@@ -3,7 +3,9 @@
 It needs `COUNTERSIGN_URL` and `COUNTERSIGN_KEY`, and `pip install ./countersign_client`.
 """
 
-from countersign_client import NotApproved, gate, text_for_model
+import sys
+
+from countersign_client import NotApproved, gate
 
 
 @gate(tool="deploy", title="Deploy {service} to {env}", key="deploy-{service}-{build}")
@@ -13,4 +15,4 @@ def deploy(service: str, env: str, build: int) -> None: ...  # runs once, with w
 try:
     deploy("payments", "production", 4711)
 except NotApproved as refusal:
-    print(text_for_model(refusal))
+    sys.exit(f"Not deployed: {refusal}")
