@@ -14,9 +14,11 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from importlib.metadata import version
 from ipaddress import ip_network
 
 from slack_sdk.errors import SlackClientError
+from yarl import URL
 
 from agents.core.component.exits import contained_task
 from bot.api.door import ApiDoor
@@ -24,8 +26,9 @@ from bot.api.executions import ProgramExecutions
 from bot.api.judging import ProgramPolicy
 from bot.api.keyring import KeyRing
 from bot.api.requests import ProgramRequests
+from bot.api.states import event_body
 from bot.api.threads import ProgramThreads
-from bot.api.use_cases import Programs
+from bot.api.use_cases import Programs, name_of
 from bot.api.waiting import Waiters
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import DEMO_AGENTS, load_model
@@ -69,6 +72,9 @@ from bot.tasks import Closings, Tasks
 from bot.threads.named_agents import Roster, load_roster
 from bot.threads.runs.application_policy import GroupMembers
 from bot.threads.runs.model_limits import ModelLimits
+from bot.webhooks.addresses import AddressRules
+from bot.webhooks.sending import HttpPoster, PostsWebhooks
+from bot.webhooks.worker import WebhookWorker
 from bot.words import working_for, workspace_language
 from storage.errors import StorageError
 
@@ -273,17 +279,36 @@ async def _joined(
         rules=_rules(settings),
         process=replace(process, policy=policy, directory=directory),
         policy=lambda: policy.held,
-        join=partial(programs_of, policy=of_programs, url=_api_url(settings)),
+        join=partial(
+            programs_of,
+            policy=of_programs,
+            url=_api_url(settings),
+            poster=HttpPoster(rules=_address_rules(settings), version=version("countersign-bot")),
+        ),
     )
 
 
-def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
+def _address_rules(settings: Settings) -> AddressRules:
+    """Return the rules of where webhooks may go."""
+    ours = [URL(address) for address in (_api_url(settings), settings.slack_api_url)]
+    ports = (settings.port, settings.api_port, settings.metrics_port)
+    return AddressRules(
+        private=[ip_network(network) for network in settings.callback_private],
+        own_hosts=[f"{url.raw_host}:{url.port}" for url in ours],
+        own_ports=[port for port in ports if port],
+    )
+
+
+def programs_of(
+    parts: Wiring, *, policy: ProgramPolicy, url: str, poster: PostsWebhooks
+) -> Programs:
     """Build the use cases of programs upon the parts of the bot.
 
     Args:
         parts: The parts.
         policy: Judges calls of programs.
         url: Public address of the API.
+        poster: Posts events to programs.
     """
     directory, clock, tasks = parts.slack.directory, parts.process.clock, parts.tasks
     waiters = Waiters(storage=parts.storage, clock=clock, sleep=parts.process.sleep)
@@ -298,6 +323,7 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
         clock=clock,
         spawn=tasks.spawn,
         changed=waiters.changed,
+        addresses=poster.rules,
     )
     executions = ProgramExecutions(
         storage=parts.storage,
@@ -324,6 +350,16 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
         clock=clock,
         spawn=tasks.spawn,
     )
+    webhooks = WebhookWorker(
+        storage=parts.storage,
+        poster=poster,
+        body_of=partial(event_body, url=url, name_of=partial(name_of, directory)),
+        notices=parts.slack.notices,
+        clock=clock,
+        owner=parts.process.owner,
+        spawn=tasks.spawn,
+        tell=parts.process.tell,
+    )
     return Programs(
         storage=parts.storage,
         keys=keys,
@@ -332,6 +368,7 @@ def programs_of(parts: Wiring, *, policy: ProgramPolicy, url: str) -> Programs:
         executions=executions,
         threads=threads,
         waiters=waiters,
+        webhooks=webhooks,
         clock=clock,
         link_of=parts.slack.notifier.thread_link,
         url=url,

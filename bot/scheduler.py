@@ -30,6 +30,7 @@ from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
 from bot.maintenance.retention import Retention
 from bot.ports.process import Clock, Spawn
+from bot.ports.programs import ProgramCalls
 from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.outbox import Outbox
@@ -76,6 +77,7 @@ class DueWork:
         alerts: Tells people about freezes, if any.
         starts: Begins threads that no person starts, if any.
         clocks: Compares clocks with the database server, if necessary.
+        programs: Delivers events to programs, if any.
     """
 
     storage: Stores
@@ -93,6 +95,7 @@ class DueWork:
     alerts: FreezeAlerts | None = None
     starts: ThreadStarts | None = None
     clocks: ClockWatch | None = None
+    programs: ProgramCalls | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
 
     async def seal(self) -> None:
@@ -118,6 +121,7 @@ class DueWork:
             "parked": self._go_on,
             "frozen": self._show_freezes,
             "alerts": self._tell_of_freezes,
+            "webhooks": self._deliver,
         }
         count, faults = 0, {}
         for kind, look in looks.items():
@@ -185,6 +189,10 @@ class DueWork:
         if self.alerts is not None:
             await self.alerts.look()
         return 0
+
+    async def _deliver(self, now: int) -> int:
+        """Start the delivery of events to programs."""
+        return 0 if self.programs is None else await self.programs.deliver_due(now)
 
     def _tend(self) -> None:
         """Start periodic maintenance."""

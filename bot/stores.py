@@ -21,6 +21,12 @@ from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramStore
 from bot.records.starts import ThreadStart
 from bot.records.switch import SwitchRecord
 from bot.records.thread import Thread, ThreadStore
+from bot.records.webhooks import (
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookQueue,
+    WebhookStore,
+)
 from storage.base import DocumentDatabase
 from storage.documents import Collection, Document, Unreadable
 from storage.thread_ids import ids_after, team_of
@@ -39,6 +45,9 @@ KINDS: tuple[type[Document], ...] = (
     ProgramRecord,
     ProgramKeyRecord,
     ThreadStart,
+    WebhookEndpoint,
+    WebhookQueue,
+    WebhookDelivery,
 )
 """The kinds of documents that a database of the bot holds."""
 
@@ -69,6 +78,11 @@ class Stores:
         self.switches: Collection[SwitchRecord] = collections["switches"]
         self.programs = ProgramStore(collections["programs"], collections["program_keys"])
         self.starts: Collection[ThreadStart] = collections["thread_starts"]
+        self.webhooks = WebhookStore(
+            collections["webhook_endpoints"],
+            collections["webhook_queues"],
+            collections["webhook_deliveries"],
+        )
         self.retention = RetentionStore(collections, database)
         self.restoring = RestoreStore(collections, database)
         self.open, self.open_beside = database.open, database.open_beside

@@ -50,6 +50,7 @@ from bot.http.server import add_probes, serve
 from bot.observability.events import ProgramAnswered, TellEvent, nobody
 from bot.ports.process import Clock
 from bot.tasks import Closings
+from bot.webhooks.worker import callback_secret
 from storage.errors import StoreUnavailableError
 
 logger = logging.getLogger(__name__)
@@ -372,6 +373,7 @@ class ApiDoor:
                 "pending": program.limits.pending,
                 "waiting": program.limits.waiting,
             },
+            callback_secret=callback_secret(program) if program.callback_hosts else None,
         )
         return _answer(me)
 

@@ -49,8 +49,10 @@ from bot.records.approval import (
 from bot.records.approval_queries import newest_of
 from bot.records.messages import Post
 from bot.records.origin import ClaimedSource, ProgramCall, RequestOrigin, RequestPlace
+from bot.records.program_events import with_birth
 from bot.records.programs import ProgramRecord
 from bot.stores import Stores
+from bot.webhooks.addresses import AddressRefusedError, AddressRules
 from bot.words import say
 from storage.documents import update, update_or_none
 from storage.errors import RecordNotFoundError
@@ -107,6 +109,7 @@ class ProgramRequests:
         clock: The time now.
         spawn: Runs the posting of a card in the background.
         changed: Called with each approval that was written here.
+        addresses: Judges the addresses to which events are sent.
     """
 
     storage: Stores
@@ -119,6 +122,7 @@ class ProgramRequests:
     clock: Clock
     spawn: Spawn
     changed: Callable[[Approval], None]
+    addresses: AddressRules
 
     async def create(
         self, caller: ApiCaller, asked: ApiCreateRequest, *, idempotency_key: str
@@ -135,6 +139,7 @@ class ProgramRequests:
         """
         channel = _channel_of(caller.program, asked)
         _check_scope(caller.program, asked)
+        await self._check_callback(caller.program, asked)
         print_ = fingerprint(asked, channel)
         generation, known = await self._known(caller, asked, idempotency_key, print_)
         if known is not None:
@@ -155,16 +160,17 @@ class ProgramRequests:
             run_timeout_s=asked.run_timeout,
             state=asked.state or "",
             metadata=dict(asked.metadata),
+            callback_url=asked.callback_url or "",
         )
         name = request_id(caller.program, idempotency_key, generation)
         approval = await self._made(caller, asked, asker, name=name, channel=channel)
         if approval.status is Status.PENDING:
             await self._check_attention(approval)
         has_card = approval.status in {Status.PENDING, Status.UNDECIDABLE}
-        born = (
+        born = with_birth(
             self.attendance().born(approval)
             if has_card
-            else approval.changed(due_ms=None, open=False)
+            else approval.changed(due_ms=self.clock(), open=False)
         )
         if not await self.storage.approvals.insert(born):  # made elsewhere at the same moment
             return await self.create(caller, asked, idempotency_key=idempotency_key)
@@ -172,8 +178,8 @@ class ProgramRequests:
         if born.decision is not None and born.status is not Status.UNDECIDABLE:
             entries += decision_entries(born, born.decision)
         await self.storage.audit.append(*entries)
-        if has_card:
-            self.spawn(self.attendance().request([born]))
+        attendance = self.attendance()
+        self.spawn(attendance.request([born]) if has_card else attendance.attend(name))
         self.changed(born)
         return born, True
 
@@ -426,6 +432,15 @@ class ProgramRequests:
     async def _earlier(self, thread_id: str) -> Sequence[Approval]:
         return await newest_of(self.storage.approvals, thread_id, limit=_MOST_IN_GROUP)
 
+    async def _check_callback(self, program: ProgramRecord, asked: ApiCreateRequest) -> None:
+        """Refuse an address for events that the key or the network rules do not allow."""
+        if asked.callback_url is None:
+            return
+        try:
+            await self.addresses.check(asked.callback_url, hosts=program.callback_hosts)
+        except AddressRefusedError as error:
+            raise ApiProblemError("callback-refused", f"callback_url: {error}.") from error
+
     async def _check_room(self, program: ProgramRecord) -> None:
         """Refuse a request of a program that has too many undecided ones."""
         pending = await self.storage.approvals.count({**PENDING, "asker.program": program.id})
@@ -525,8 +540,6 @@ def _check_scope(program: ProgramRecord, asked: ApiCreateRequest) -> None:
         raise ApiProblemError("requester-not-allowed", "Leave requested_for out.")
     if program.requester == "required" and asked.requested_for is None:
         raise ApiProblemError("requester-missing", "Name the person in requested_for.")
-    if asked.callback_url is not None:
-        raise ApiProblemError("callback-refused", "This server sends no webhooks. Wait instead.")
 
 
 def _check_schema(asked: ApiCreateRequest) -> None:

@@ -680,6 +680,11 @@ class ApiMe(_Answered):
     requester: str
     expires_at: Instant | None = None
     limits: dict[str, int]
+    callback_secret: str | None = Field(
+        default=None,
+        description="whsec_…; signs the events that go to a `callback_url`. Only for keys with "
+        "callback hosts.",
+    )
 
 
 class ApiItem(_Answered):

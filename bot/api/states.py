@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 
 from agents.core.codec import Json
@@ -22,12 +23,22 @@ from bot.api.shapes import (
     RequestStatus,
     RunMode,
     RunState,
+    instant,
 )
 from bot.layout.forms.schema import as_sent
 from bot.policy.progress import progress_of
 from bot.questions.form import Form, ask_of
-from bot.records.approval import Approval, Decision, ExecutionMode, ExecutionState, Kind, Status
+from bot.records.approval import (
+    Approval,
+    Decision,
+    ExecutionMode,
+    ExecutionState,
+    Kind,
+    ProgramEvent,
+    Status,
+)
 from bot.records.origin import ProgramCall
+from bot.redaction.call import mask_data
 
 NameOf = Callable[[str], Awaitable[str]]
 """Returns the name of a person, as Slack shows it."""
@@ -58,6 +69,68 @@ _MODES: Mapping[ExecutionMode, RunMode] = {
     ExecutionMode.NONE: "none",
 }
 _OUTCOMES = frozenset({Status.APPROVED, Status.REJECTED, Status.DENIED, Status.ANSWERED})
+
+
+_THIN = (
+    "id",
+    "status",
+    "revision",
+    "kind",
+    "tool",
+    "metadata",
+    "state",
+    "url",
+    "decision",
+    "execution",
+    "failure",
+)
+_NOT_THIN = ("arguments", "reason", "changes", "answer", "usable")
+"""Members that a thin decision lacks: texts and data of the call, and facts of a read."""
+MOST_OF_EVENT = 20_000
+"""Maximum size of the body of an event, in bytes."""
+
+
+async def event_body(
+    approval: Approval, event: ProgramEvent, *, is_full: bool, url: str, name_of: NameOf
+) -> str:
+    """Return the body of an event, with the request as the event left it.
+
+    Args:
+        approval: The request.
+        event: One of its events.
+        is_full: Whether to give the whole request, masked as on its card, if it is small enough.
+        url: Public address of the API.
+        name_of: Returns names of people.
+    """
+    then = approval.changed(
+        status=event.status,
+        decision=approval.decision if event.status is not Status.PENDING else None,
+        execution=event.execution,
+        shown_revision=event.sequence,
+    )
+    request = await state_of(then, url=url, now_ms=event.at_ms, is_usable=False, name_of=name_of)
+    whole = request.model_dump(mode="json", by_alias=True)
+    thin = {name: whole[name] for name in _THIN}
+    whole["decision"] = {**(whole["decision"] or {})} or None
+    for member in (whole, whole["decision"] or {}):
+        member.pop("usable", None)
+        member.pop("changes", None)  # both sides of it are in the arguments
+        if member.get("arguments") is not None:
+            member["arguments"] = mask_data(member["arguments"], ask_of(approval).masks)
+    if thin["decision"] is not None:
+        kept = {**thin["decision"]}
+        thin["decision"] = {name: kept[name] for name in kept if name not in _NOT_THIN}
+    for shown in (whole, thin) if is_full else (thin,):
+        body = _event_of(event, shown)
+        if len(body.encode()) <= MOST_OF_EVENT:
+            return body
+    return _event_of(event, {**thin, "metadata": {}, "state": None})
+
+
+def _event_of(event: ProgramEvent, request: Mapping[str, object]) -> str:
+    data = {"sequence": event.sequence, "request": request}
+    told = {"type": event.type, "timestamp": instant(event.at_ms), "data": data}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def status_of(approval: Approval) -> RequestStatus:

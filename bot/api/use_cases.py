@@ -33,9 +33,10 @@ from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.origin import ProgramCall
 from bot.stores import Stores
+from bot.webhooks.worker import WebhookWorker
 from storage.documents import Place
 from storage.errors import RecordNotFoundError
-from storage.thread_ids import name_of
+from storage.thread_ids import name_of as name_in
 
 _PAGE = 200
 """Requests that are read at once for a list."""
@@ -53,6 +54,7 @@ class Programs:
         executions: Starts calls.
         threads: Starts threads.
         waiters: Wakes programs that wait.
+        webhooks: Delivers events.
         clock: The time now.
         link_of: Returns the address of a card in Slack; empty without one.
         url: Public address of the API.
@@ -65,6 +67,7 @@ class Programs:
     executions: ProgramExecutions
     threads: ProgramThreads
     waiters: Waiters
+    webhooks: WebhookWorker
     clock: Clock
     link_of: Callable[[Approval], Awaitable[str]]
     url: str
@@ -203,6 +206,14 @@ class Programs:
         """End the call of a program that was not started, or not reported, in time."""
         return await self.executions.overdue(approval)
 
+    async def hand_over(self, approval: Approval) -> None:
+        """Give the events of a request to the queues of the endpoints that want them."""
+        await self.webhooks.hand_over(approval)
+
+    async def deliver_due(self, now_ms: int) -> int:
+        """Start the delivery of events that are due; return the number of queues."""
+        return await self.webhooks.deliver_due(now_ms)
+
     async def state(self, caller: ApiCaller, request_id: str) -> ApiRequest:
         """Return the present state of a request; see `get`."""
         return await self._state(await self.requests.get(caller, request_id))
@@ -217,10 +228,7 @@ class Programs:
         )
 
     async def _name_of(self, user_id: str) -> str:
-        try:
-            return (await self.directory.person(user_id)).name
-        except DirectoryError:
-            return user_id  # a name decides nothing
+        return await name_of(self.directory, user_id)
 
     def _fits(self, caller: ApiCaller, where: RequestFilter) -> Callable[[Approval], bool]:
         """Return a function that tells whether a request belongs on a list."""
@@ -236,7 +244,7 @@ class Programs:
                 and isinstance(asker, ProgramCall)
                 and (not where.statuses or status_of(approval) in where.statuses)
                 and (not where.executions or run_of(approval, now_ms) in where.executions)
-                and (not group or name_of(approval.thread_id) == group)
+                and (not group or name_in(approval.thread_id) == group)
                 and (not wanted_id or approval.approval_id == wanted_id)
                 and _has(asker.metadata, where.metadata)
             )
@@ -256,6 +264,14 @@ class ProgramFeed:
         """Return the next changed request; None if none changed in time, or the feed ends."""
         name = await self.feed.next(timeout_s=timeout_s)
         return await self.programs.state(self.caller, name) if name is not None else None
+
+
+async def name_of(directory: Directory, user_id: str) -> str:
+    """Return the name of a person; the id if it cannot be looked up, as a name decides nothing."""
+    try:
+        return (await directory.person(user_id)).name
+    except DirectoryError:
+        return user_id
 
 
 def _has(metadata: Mapping[str, str], wanted: tuple[str, str] | None) -> bool:

@@ -17,11 +17,14 @@ from bot.records.approval import (
     Comment,
     Decision,
     ExecutionState,
+    ProgramEvent,
     Said,
     SeenPart,
     Status,
     UnrecordedAct,
 )
+from bot.records.origin import ProgramCall
+from bot.records.program_events import with_event
 from bot.records.switch import Freeze
 
 _REFUSABLE = frozenset({Status.APPROVED, Status.REJECTED, Status.ANSWERED})
@@ -65,7 +68,8 @@ def shown(approval: Approval, *, now_ms: int, is_due: bool = True, **changes: An
     if is_due:
         changes["due_ms"] = now_ms
     revision = approval.shown_revision + 1
-    return approval.changed(**changes, shown_revision=revision, shown_ms=now_ms)
+    after = approval.changed(**changes, shown_revision=revision, shown_ms=now_ms)
+    return with_event(approval, after) if isinstance(approval.asker, ProgramCall) else after
 
 
 def decided(approval: Approval, decision: Decision, *, digest: str) -> Approval | None:
@@ -274,6 +278,7 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
     places: Mapping[str, ApprovalMessage | None] | None = None,
     sign: str | None = None,
     recorded: tuple[UnrecordedAct, ...] = (),
+    handed: tuple[ProgramEvent, ...] = (),
 ) -> Approval:
     """Return the approval at the end of a worker's pass.
 
@@ -287,6 +292,7 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
         places: See `with_places`.
         sign: The thread's reaction; None where that does not change.
         recorded: Actions that the audit has now, and that are dropped.
+        handed: Events that the queues of endpoints have now, and that are dropped.
     """
     if shows:
         approval = approval.changed(card=approval.card.changed(revision=shows, error=""))
@@ -297,6 +303,7 @@ def released(  # noqa: PLR0913 - the parts of one write, given by name
         attempts=approval.attempts + 1 if failed else 0,
         sign=approval.sign if sign is None else sign,
         acts=tuple(act for act in approval.acts if act not in recorded),
+        events=tuple(event for event in approval.events if event not in handed),
     )
 
 

@@ -103,6 +103,8 @@ class Act(StrEnum):
     KEY_USED_WRONG = "key_used_wrong"
     """A key was sent with a wrong secret, in an address, from another network, after its end, or
     after its owner had left."""
+    WEBHOOK_STOPPED = "webhook_stopped"
+    """An endpoint of a program gets no events: its receiver wants none, or failed for five days."""
     PARKED = "parked"
     """A freeze kept a call from starting. The call waits until the freeze is lifted."""
     LAPSED = "lapsed"

@@ -50,6 +50,7 @@ USUAL_PERSONAL_KEY = timedelta(days=30)
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_PORT = "(?:[1-9][0-9]{0,4})?"
 _SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
 _SALT_BYTES = 32
 
@@ -86,7 +87,8 @@ def _program(call: Call) -> ProgramRecord:
     if given.personal and given.requester != "owner":
         raise BotError("a personal program asks for its owner alone: leave out --requester")
     for host in given.callback_host:
-        if _HOST.fullmatch(host) is None or _is_address(host):
+        name, _, port = host.partition(":")
+        if _HOST.fullmatch(name) is None or _is_address(name) or not re.fullmatch(_PORT, port):
             raise BotError(f"{host!r} isn't the exact name of a host, in lower case")
     return ProgramRecord(
         id=program_id(given.name),

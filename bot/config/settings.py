@@ -95,6 +95,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "COUNTERSIGN_API_HOST",
         "COUNTERSIGN_API_URL",
         "COUNTERSIGN_API_PROXIES",
+        "COUNTERSIGN_CALLBACK_PRIVATE",
     ),
 }
 """The settings by subject, in the order of the reference page."""
@@ -278,6 +279,13 @@ class Settings(BaseModel):
         alias="COUNTERSIGN_API_PROXIES",
         description="Networks of proxies whose `X-Forwarded-For` tells the address of a program.",
         examples=["10.0.0.0/8"],
+        json_schema_extra={"values": "networks, separated by commas"},
+    )
+    callback_private: Annotated[tuple[str, ...], BeforeValidator(values.networks)] = Field(
+        default=(),
+        alias="COUNTERSIGN_CALLBACK_PRIVATE",
+        description="Networks that webhooks may reach although they are not public.",
+        examples=["10.20.0.0/16"],
         json_schema_extra={"values": "networks, separated by commas"},
     )
     traces: Annotated[Literal["off", "otlp"], BeforeValidator(values.one_of("off", "otlp"))] = (

@@ -322,6 +322,10 @@ ACTIONS: Mapping[str, LogAction] = {
         "A decision did not fit the run. People are told.",
         "Ask again. Read the audit of the approval.",
     ),
+    "webhook_failed": LogAction(
+        "The receiver of a program did not take an event. The bot tries again for three days.",
+        "If it goes on, ask the owner of the program.",
+    ),
     "whisper_failed": LogAction(
         "A private answer was not shown. The bot tries again for some minutes.",
     ),

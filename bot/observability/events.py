@@ -261,6 +261,17 @@ class SlackAnswered:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WebhookSent:
+    """An attempt to deliver an event to a program's endpoint.
+
+    Attributes:
+        outcome: `delivered`, `failed` (it is tried again) or `given_up`.
+    """
+
+    outcome: Literal["delivered", "failed", "given_up"]
+
+
 WriteEvent: TypeAlias = MessageWritten | RunWritten | RequestsWritten | Decided
 RequestEvent: TypeAlias = (
     Escalated | EntriesWritten | Redrawn | GoneOn | TurnEnded | ToolEvent | ModelUsed | LimitStopped
@@ -273,6 +284,7 @@ AroundEvent: TypeAlias = (
     | ProgramAnswered
     | SlackCalled
     | SlackAnswered
+    | WebhookSent
 )
 BotEvent: TypeAlias = WriteEvent | RequestEvent | AroundEvent
 """An event of the bot. The runtime reports ended tool calls itself."""

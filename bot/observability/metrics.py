@@ -108,6 +108,8 @@ class Metrics:
         self._slack_errors = count("slack_errors", text, "method", "error")
         text = "Answers to calls of programs. Act if `key-invalid` or `internal-error` grows."
         self._programs = count("program_answers", text, "operation", "code")
+        text = "Attempts to deliver an event to a program. Act if `given_up` grows."
+        self._webhooks = count("webhook_attempts", text, "outcome")
         self._policies = count(
             "policies",
             "Policy files that were read. If one is `refused`, correct the file.",
@@ -212,6 +214,8 @@ class Metrics:
                 _note(self._answered.of(), after_s)
             case events.ProgramAnswered(operation, code):
                 self._programs.of(operation, code).inc()
+            case events.WebhookSent(outcome):
+                self._webhooks.of(outcome).inc()
             case events.LeaseTakenOver(record):
                 self._takeovers.of(record).inc()
             case events.WorkFailed(record):

@@ -39,3 +39,15 @@ class ProgramCalls(Protocol):
     async def overdue(self, approval: Approval) -> Approval:
         """End the call of a program that was not started, or not reported, in time."""
         ...
+
+    async def hand_over(self, approval: Approval) -> None:
+        """Give the events of a request to the queues of the endpoints that want them.
+
+        Raises:
+            StorageError: Some queues may have them; the next pass gives them to all.
+        """
+        ...
+
+    async def deliver_due(self, now_ms: int) -> int:
+        """Start the delivery of events that are due; return the number of queues."""
+        ...

@@ -143,6 +143,33 @@ class Execution(Part):
     calls. A parked call is ready."""
 
 
+class ProgramEventType(StrEnum):
+    """A kind of event that programs are told. Stored: version 1, must stay readable."""
+
+    CREATED = "request.created"
+    UPDATED = "request.updated"  # a vote, an edit, a stage, an escalation, or to be run again
+    DECIDED = "request.decided"
+    STARTED = "execution.started"
+    ENDED = "execution.ended"
+    UNKNOWN = "execution.unknown"
+
+
+class ProgramEvent(Part):
+    """A change of a program's request that its endpoints may not have been told.
+
+    It is stored by the write that makes the change. Stored: version 1, must stay readable.
+    """
+
+    type: ProgramEventType
+    sequence: int
+    """The `shown_revision` of the change; it rises with each event."""
+    at_ms: int
+    status: Status
+    """The status after the change."""
+    execution: Execution
+    """The execution after the change."""
+
+
 class Emergency(Part):
     """The reasons of a break-glass decision."""
 
@@ -731,6 +758,8 @@ class Approval(WorkDocument):
     """The current claim, if any, and the people who claimed the request before."""
     snoozes: Mapping[str, int] = {}
     """End of each person's snooze, by Slack user id. The person is not mentioned before."""
+    events: tuple[ProgramEvent, ...] = ()
+    """Changes of a program's request that its endpoints may not have been told, oldest first."""
     acts: tuple[UnrecordedAct, ...] = ()
     """Actions that the audit may not have yet, oldest first."""
     dialog: tuple[Comment, ...] = ()

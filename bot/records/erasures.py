@@ -155,6 +155,8 @@ def wheres_of(thread_id: str) -> dict[str, list[Where]]:
         "grants": [here],
         "posts": [*keys],
         "thread_starts": [here],
+        "webhook_deliveries": [here],
+        "webhook_queues": [here],
     }
 
 

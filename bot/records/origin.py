@@ -95,6 +95,8 @@ class ProgramCall(Part):
     """Id of the approval whose outcome people are asked for; empty for a program's own request."""
     run_timeout_s: int = 900
     """Longest time from the start of the call to its result, in seconds."""
+    callback_url: str = ""
+    """The address that gets the events of this request, beside the program's endpoints."""
     state: Text = ""
     """A text that the program gets back; nobody else sees it."""
     metadata: Mapping[str, str] = {}

@@ -580,6 +580,7 @@ class Wiring:
             frozen=self.frozen_cards,
             alerts=self.freeze_alerts,
             starts=self.starts,
+            programs=self.programs,
         )
 
     def _retention(self) -> Retention | None:

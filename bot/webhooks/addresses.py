@@ -67,7 +67,7 @@ class AddressRules:
 
     Args:
         private: Networks that are allowed although they are not public.
-        own_hosts: Hosts of the bot itself and of Slack's API, which are never allowed.
+        own_hosts: Hosts of the bot's API and of Slack's, each with its port; never allowed.
         own_ports: Ports on which this process listens; not allowed on this machine.
         resolver: Looks hosts up; None for the system's resolver.
     """
@@ -107,9 +107,10 @@ class AddressRules:
             raise AddressRefusedError("leave out user, password and fragment")
         if _HOST.fullmatch(host) is None or _NUMBER.fullmatch(host):
             raise AddressRefusedError("name a host: addresses in numbers are not allowed")
-        if host in self.own_hosts or any(f".{host}".endswith(f".{name}") for name in _SLACK):
+        place = f"{host}:{url.port}"
+        if place in self.own_hosts or any(f".{host}".endswith(f".{name}") for name in _SLACK):
             raise AddressRefusedError("the bot itself and Slack take no webhooks")
-        if f"{host}:{url.port}" not in hosts and not (url.is_default_port() and host in hosts):
+        if place not in hosts and not (url.is_default_port() and host in hosts):
             raise AddressRefusedError("the key does not name this host and port")
         return url
 

@@ -84,7 +84,12 @@ class WebhookAnswer:
 
 
 class PostsWebhooks(Protocol):
-    """Posts an event to an address."""
+    """Posts an event to an address that its rules allow."""
+
+    @property
+    def rules(self) -> AddressRules:
+        """The addresses that are allowed."""
+        ...
 
     async def post(self, url: URL, body: str, headers: dict[str, str]) -> WebhookAnswer:
         """Post once; a failure is an answer."""

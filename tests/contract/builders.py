@@ -9,6 +9,14 @@ from bot.records.origin import AgentRun, RequestPlace
 from bot.records.people import DelegationRecord, Grant, PersonRecord
 from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramScope, program_id
 from bot.records.thread import Thread
+from bot.records.webhooks import (
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookQueue,
+    WebhookSecret,
+    event_id,
+    queue_id,
+)
 from storage.audit import AuditEntry
 from tests.support.named import NOBODY, under_lists
 
@@ -162,3 +170,43 @@ def a_program_key(key_id: str = "7h2kQ0aZ", **changes: Any) -> ProgramKeyRecord:
         expires_ms=90_000,
     )
     return key.changed(**changes)
+
+
+def an_endpoint(name: str = "whe_1", **changes: Any) -> WebhookEndpoint:
+    endpoint = WebhookEndpoint(
+        id=name,
+        program_id="prg_1",
+        url="https://hooks.example.com/",
+        secrets=(WebhookSecret(text="whsec_AAAA"),),
+        created_ms=1,
+    )
+    return endpoint.changed(**changes)
+
+
+def a_queue(approval_id: str = "apr_1", **changes: Any) -> WebhookQueue:
+    queue = WebhookQueue(
+        id=queue_id("whe_1", approval_id),
+        endpoint_id="whe_1",
+        program_id="prg_1",
+        approval_id=approval_id,
+        thread_id="T1:C1:1",
+        changed_ms=1,
+    )
+    return queue.changed(**changes)
+
+
+def a_delivery(sequence: int, **changes: Any) -> WebhookDelivery:
+    delivery = WebhookDelivery(
+        id=f"whe_1:{event_id('apr_1', sequence)}",
+        endpoint_id="whe_1",
+        approval_id="apr_1",
+        thread_id="T1:C1:1",
+        type="request.decided",
+        sequence=sequence,
+        event_ms=sequence,
+        body="{}",
+        status="delivered",
+        attempts=1,
+        at_ms=sequence,
+    )
+    return delivery.changed(**changes)

@@ -13,9 +13,11 @@ from storage.errors import RecordNotFoundError
 from tests.contract.builders import (
     THREAD_ID,
     a_decision,
+    a_delivery,
     a_grant,
     a_message,
     a_post,
+    a_queue,
     a_thread,
     a_whisper,
     an_approval,
@@ -49,6 +51,8 @@ async def fill(storage: Stores, thread_id: str = THREAD_ID, **changes: Any) -> N
     grant = a_grant(f"{thread_id}:grant:1", thread_id=thread_id)
     await storage.grants.add(grant.changed(ended_ms=9_000))
     await storage.audit.append(an_entry(f"e-{ts}", thread_id=thread_id))
+    await storage.webhooks.queues.insert(a_queue(f"apr_{ts}", thread_id=thread_id))
+    await storage.webhooks.keep(a_delivery(1, id=f"whe_1:{ts}", thread_id=thread_id))
     await storage.log.append(thread_id, 1, "said")
     await storage.log.append(f"{thread_id}#1/inner", 1, "said")
     for name in ("#1", "#1/inbox", "/inbox", "#1:sub"):
@@ -69,6 +73,8 @@ FULL = {
     "ephemeral_messages": 1,
     "grants": 1,
     "posts": 1,
+    "webhook_queues": 1,
+    "webhook_deliveries": 1,
     "log": 2,
     "checkpoints": 4,
     "journal": 4,

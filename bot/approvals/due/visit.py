@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.leases import ClaimedRecord
-from bot.records.approval import BATCH, Approval, ApprovalMessage, UnrecordedAct
+from bot.records.approval import BATCH, Approval, ApprovalMessage, ProgramEvent, UnrecordedAct
 from bot.records.approval_queries import ApprovalCollection
 from storage.documents import update_or_none
 
@@ -29,6 +29,7 @@ class Visit:
         keepers: Ids of approvals whose batch cards must be updated afterwards.
         again_ms: When to retry creating a grant, or None.
         recorded: Actions of people that the audit has, which the release drops.
+        handed: Events that the queues of endpoints have, which the release drops.
     """
 
     hold: ClaimedRecord[Approval]
@@ -41,6 +42,7 @@ class Visit:
     keepers: set[str] = field(default_factory=set)
     again_ms: int | None = None
     recorded: tuple[UnrecordedAct, ...] = ()
+    handed: tuple[ProgramEvent, ...] = ()
 
     def is_first(self, approval: Approval, key: str) -> bool:
         """Whether no message of a key can have been posted before.

@@ -57,6 +57,7 @@ from bot.ports.programs import ProgramCalls
 from bot.records.approval import Approval, ApprovalMessage, Decision, Kind, Status
 from bot.records.approval_queries import START, newest_of, undelivered, waiting
 from bot.records.origin import AgentRun, ProgramCall
+from bot.records.program_events import is_settled
 from bot.stores import Stores
 from storage.documents import Place, update, update_or_none
 
@@ -495,6 +496,7 @@ class ApprovalWorker:
             interrupt_id=approval.interrupt_id,
         ):
             outcome = await self._attend_in_time(worker_pass)
+            await self._hand_over(outcome.seen, worker_pass)
         if running_pass is not None:
             running_pass.is_wanted = False  # later changes are seen by the release
         revision = outcome.seen.shown_revision
@@ -508,6 +510,7 @@ class ApprovalWorker:
             places=worker_pass.places,
             sign=outcome.sign,
             recorded=worker_pass.recorded,
+            handed=worker_pass.handed,
         )
         stored = await self._release(approval, write)
         self.visited()
@@ -543,16 +546,19 @@ class ApprovalWorker:
     async def _attend_in_time(self, worker_pass: Visit) -> _Outcome:
         try:
             async with asyncio.timeout_at(worker_pass.hold.deadline):
-                return await self._attend_claimed(worker_pass.hold.record, worker_pass)
+                approval = worker_pass.hold.record
+                await self._record(approval, worker_pass)
+                if is_settled(approval):
+                    return _Outcome(approval, None)
+                return await self._attend_claimed(approval, worker_pass)
         except TimeoutError:
             return self._later(
                 worker_pass.hold.record, DeliveryError("attend", "no answer in time")
             )
 
     async def _attend_claimed(self, approval: Approval, worker_pass: Visit) -> _Outcome:
-        """Process the record as claimed."""
+        """Process the record as claimed; what happened before is recorded."""
         now, look = self.clock(), LookupOnce(self.directory)
-        await self._record(approval, worker_pass)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
             approval = await self._expire(approval, now)
         if self.programs is not None:
@@ -606,7 +612,10 @@ class ApprovalWorker:
         return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
 
     async def _record(self, approval: Approval, worker_pass: Visit) -> None:
-        """Record actions of people, and what a crash prevented: the request, votes, a grant."""
+        """Record actions of people, and what a crash prevented: the request, votes, a grant.
+
+        Events go to the queues of a program's endpoints here: Slack may be slow.
+        """
         if approval.card.revision == 0 and not worker_pass.is_born:
             await note_request(self.storage.audit, approval)
         is_noted = worker_pass.told is not None and worker_pass.told.votes == approval.votes
@@ -616,6 +625,13 @@ class ApprovalWorker:
             await self.storage.audit.append(*act_entries(approval))
             worker_pass.recorded = approval.acts
         worker_pass.again_ms = await self.grant(approval)
+        await self._hand_over(approval, worker_pass)
+
+    async def _hand_over(self, approval: Approval, worker_pass: Visit) -> None:
+        """Give events that are new in this pass to the queues of a program's endpoints."""
+        if self.programs is not None and set(approval.events) - set(worker_pass.handed):
+            await self.programs.hand_over(approval)
+            worker_pass.handed = (*worker_pass.handed, *approval.events)
 
     async def _look_ahead(
         self, approval: Approval, worker_pass: Visit, look: Directory

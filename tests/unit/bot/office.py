@@ -57,6 +57,7 @@ from tests.support.fakes import (
     FakeRootSigns,
     Queue,
 )
+from tests.support.webhooks import FakePoster
 
 BOT = "UBOT"
 ROSA, ADA, BEN, GUS = "UROSA", "UADA", "UBEN", "UGUS"
@@ -134,6 +135,7 @@ class Office(Wiring):
     batches: BatchCards | None = None
     paused: list[float] = field(default_factory=list)
     explain_patience: timedelta = EXPLAIN_PATIENCE
+    poster: FakePoster = field(default_factory=FakePoster, kw_only=True)
 
     def __post_init__(self) -> None:
         for user_id in (ROSA, ADA, BEN):

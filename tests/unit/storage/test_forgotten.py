@@ -12,6 +12,7 @@ from storage.sqlite.tables import ddl
 LEFT = {"threads", "audit"}
 """The thread itself goes last, by another statement; the audit loses only its content."""
 NOBODYS = {"health", "epochs", "delegations", "people", "switches", "programs", "program_keys"}
+NOBODYS |= {"webhook_endpoints"}
 """What belongs to no thread."""
 
 

@@ -50,7 +50,7 @@ def joined(office: Office) -> Programs:
     assert office.policy is not None
     members = GroupMembers(office.directory, office.clock)
     policy = ProgramPolicy(in_force=office.policy, members=members, directory=office.directory)
-    programs = join_programs(office, policy=policy, url=URL)
+    programs = join_programs(office, policy=policy, url=URL, poster=office.poster)
     office.programs = programs
     return programs
 

@@ -70,6 +70,7 @@ COUNTED: Mapping[str, events.BotEvent] = {
     'program_answers_total{code="key-invalid",operation="getMe"}': events.ProgramAnswered(
         "getMe", "key-invalid"
     ),
+    'webhook_attempts_total{outcome="given_up"}': events.WebhookSent("given_up"),
     'policies_total{result="refused"}': events.PolicyRead(is_refused=True),
     'retries_total{record="approval"}': events.WorkFailed("approval"),
 }

@@ -6,38 +6,16 @@ import socket
 from ipaddress import ip_network
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from bot.webhooks.addresses import AddressRefusedError, AddressRules, JudgingResolver
-
-HOST = "hooks.example.com"
-PUBLIC = "93.184.216.34"
-
-
-class FakeResolver(AbstractResolver):
-    """Gives the same addresses for each host."""
-
-    def __init__(self, *addresses: str) -> None:
-        self.addresses = addresses
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        if not self.addresses:
-            raise OSError("no such host")
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
-            for address in self.addresses
-        ]
-
-    async def close(self) -> None:
-        pass
+from tests.support.resolving import FakeResolver
+from tests.support.webhooks import HOST, PUBLIC
 
 
 def rules(*addresses: str, private: tuple[str, ...] = ()) -> AddressRules:
     return AddressRules(
         private=[ip_network(network) for network in private],
-        own_hosts={"countersign.example.com"},
+        own_hosts={"countersign.example.com:443"},
         own_ports={8091},
         resolver=lambda: FakeResolver(*addresses),
     )

@@ -1,0 +1,47 @@
+"""A program with an endpoint, in an office."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.api.ports import ApiCaller
+from bot.records.webhooks import WebhookEndpoint, WebhookQueue, WebhookSecret, queue_id
+from bot.webhooks.sending import new_secret
+from tests.support.webhooks import HOST
+from tests.unit.bot.api.program_office import a_caller
+from tests.unit.bot.office import Office
+
+ENDPOINT = "whe_1"
+URL = f"https://{HOST}/hook"
+SECRET = new_secret()
+
+
+async def a_receiver(office: Office, **changes: Any) -> ApiCaller:
+    """Store the program, and an endpoint of it."""
+    caller = a_caller(callback_hosts=(HOST,))
+    await office.storage.programs.add(caller.program)
+    endpoint = WebhookEndpoint(
+        id=ENDPOINT,
+        program_id=caller.program.id,
+        url=URL,
+        secrets=(WebhookSecret(text=SECRET),),
+        created_ms=office.clock(),
+    )
+    await office.storage.webhooks.endpoints.insert(endpoint.changed(**changes))
+    return caller
+
+
+async def settle(office: Office) -> None:
+    """Do what is due now, and what it starts."""
+    await office.sweep.tick()
+    await office.queue.run()
+
+
+async def the_endpoint(office: Office) -> WebhookEndpoint:
+    endpoint = await office.storage.webhooks.endpoint(ENDPOINT)
+    assert endpoint is not None
+    return endpoint
+
+
+async def the_queue(office: Office, request_id: str) -> WebhookQueue:
+    return await office.storage.webhooks.queues.get(queue_id(ENDPOINT, request_id))
