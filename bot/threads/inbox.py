@@ -419,8 +419,8 @@ class ThreadInbox:
         await self.storage.inbox.take([message.message_id for message in left], turn=NO_TURN)
 
     async def _known(self, incoming: Incoming) -> Thread | None:
-        """Return the thread of a message, or None."""
-        if incoming.thread_ts == incoming.ts and not _can_begin(incoming):
+        """Return the thread of a message, or None. A thread begins with its first message."""
+        if incoming.thread_ts == incoming.ts:
             return None
         try:
             return await self.storage.threads.get(incoming.thread_id)

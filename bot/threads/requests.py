@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from agents import InDoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
 from agents.core.asking.limits import LimitInfo
+from bot.approvals.due.escalation import EscalationPlanner
 from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import request_entry
 from bot.errors import NobodyError
@@ -75,16 +77,30 @@ class Asking:
         requesters = await self.requesters.of(work)
         new_ones = [context for context in contexts if context.id not in known]
         subject = await self._subject(work.thread, new_ones)
+        directory = LookupOnce(self.quorum_check.directory)
+        quorum_check = replace(self.quorum_check, directory=directory)
+        ladder = self.attendance.ladder(directory)
         new = [
-            await self._made(work, context, requesters, subject, position=position, now_ms=now)
+            await self._made(
+                work,
+                context,
+                requesters,
+                subject,
+                position=position,
+                now_ms=now,
+                quorum_check=quorum_check,
+                ladder=ladder,
+            )
             for position, context in enumerate(contexts)
             if context.id not in known
         ]
         new = self.attendance.together(new)
         created = [self.attendance.born(approval, is_shared=work.left is None) for approval in new]
         entries = [request_entry(approval) for approval in created]
-        added = await self.storage.approvals.insert(*created)
-        await self.storage.audit.append(*entries)
+        # In any order: the next pass of the thread repeats both.
+        added, _ = await asyncio.gather(
+            self.storage.approvals.insert(*created), self.storage.audit.append(*entries)
+        )
         ours = [approval for approval in created if approval.approval_id in added]
         self.spawn(self.attendance.request(ours))
         return ours
@@ -151,6 +167,8 @@ class Asking:
         *,
         position: int,
         now_ms: int,
+        quorum_check: QuorumCheck,
+        ladder: EscalationPlanner,
     ) -> Approval:
         thread = work.thread
         if isinstance(context.info, InDoubtInfo):
@@ -158,13 +176,11 @@ class Asking:
         origin = Asked(thread=thread, requesters=requesters, subject=subject)
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
         approval = approval.changed(why_said=_holds(work.said, approval.why))
-        directory = LookupOnce(self.quorum_check.directory)
-        quorum_check = replace(self.quorum_check, directory=directory)
         approval = under_policy(
             approval, context.info, quorum_check.policy, places=self.rules.channels
         )
         approval = await quorum_check.prepare(approval, unknown=unknown_names(context.info))
-        approval = await self.attendance.ladder(directory).invite(approval)
+        approval = await ladder.invite(approval)
         if thread.restored.turn and thread.restored.turn == thread.turn:
             return approval.changed(restored=Restored(to_ms=thread.restored.to_ms))
         return approval

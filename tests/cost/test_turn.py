@@ -12,7 +12,7 @@ from tests.cost.counting import counting, watching
 from tests.cost.stage import PAID, Kind, TurnStage, a_turn_stage, make_database
 from tests.support.mongo import DRIVERS, MongoServer
 
-COMMANDS, WRITES, WRITTEN = 40, 33, 21_000
+COMMANDS, WRITES, WRITTEN = 39, 33, 21_000
 """Ceilings for one approval: database commands, writes, and bytes written on SQLite."""
 
 CLICK, CLICK_WRITES = 22, 18
@@ -71,6 +71,14 @@ async def test_a_click_of_many_costs_no_more_over_the_protocol(
         make_database("pymongo", tmp_path, mongo_server), sleep=asyncio.sleep
     ) as stage:
         await expect_few_of_a_click(stage)
+
+
+async def test_calls_of_one_answer_look_up_who_is_away_once(tmp_path: Path) -> None:
+    async with a_turn_stage(make_database("sqlite", tmp_path, None)) as stage:
+        await stage.turn()
+        with counting() as count:
+            await stage.ask(8)
+    assert count.by_call()["delegations"] == 1, "\n".join(count.lines())
 
 
 async def test_what_is_common_to_a_batch_is_done_once(tmp_path: Path) -> None:

@@ -257,10 +257,10 @@ async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> Non
     first = Office(storage, [PAY])
 
     async def dies(*_: object, **__: object) -> frozenset[str]:
-        raise KeyboardInterrupt
+        raise KilledError
 
     add, storage.approvals.insert = storage.approvals.insert, dies  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KilledError):
         await first.hear(ASK)
     first.queue.drop()
     storage.approvals.insert = add  # type: ignore[method-assign]
