@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from agents import InDoubtInfo, InterruptContext
 from agents.core.asking.infos import CallInfo
 from agents.core.asking.limits import LimitInfo
-from bot.approvals.due.escalation import EscalationPlanner
 from bot.approvals.due.worker import ApprovalWorker
 from bot.audit.entries import request_entry
 from bot.errors import NobodyError
@@ -77,22 +76,19 @@ class Asking:
         requesters = await self.requesters.of(work)
         new_ones = [context for context in contexts if context.id not in known]
         subject = await self._subject(work.thread, new_ones)
+        made = [
+            await self._made(work, context, requesters, subject, position=position, now_ms=now)
+            for position, context in enumerate(contexts)
+            if context.id not in known
+        ]
         directory = LookupOnce(self.quorum_check.directory)
         quorum_check = replace(self.quorum_check, directory=directory)
         ladder = self.attendance.ladder(directory)
         new = [
-            await self._made(
-                work,
-                context,
-                requesters,
-                subject,
-                position=position,
-                now_ms=now,
-                quorum_check=quorum_check,
-                ladder=ladder,
+            await ladder.invite(
+                await quorum_check.prepare(approval, unknown=unknown_names(context.info))
             )
-            for position, context in enumerate(contexts)
-            if context.id not in known
+            for approval, context in zip(made, new_ones, strict=True)
         ]
         new = self.attendance.together(new)
         created = [self.attendance.born(approval, is_shared=work.left is None) for approval in new]
@@ -167,8 +163,6 @@ class Asking:
         *,
         position: int,
         now_ms: int,
-        quorum_check: QuorumCheck,
-        ladder: EscalationPlanner,
     ) -> Approval:
         thread = work.thread
         if isinstance(context.info, InDoubtInfo):
@@ -177,10 +171,8 @@ class Asking:
         approval = approval_from(context, origin, self.rules, position=position, now_ms=now_ms)
         approval = approval.changed(why_said=_holds(work.said, approval.why))
         approval = under_policy(
-            approval, context.info, quorum_check.policy, places=self.rules.channels
+            approval, context.info, self.quorum_check.policy, places=self.rules.channels
         )
-        approval = await quorum_check.prepare(approval, unknown=unknown_names(context.info))
-        approval = await ladder.invite(approval)
         if thread.restored.turn and thread.restored.turn == thread.turn:
             return approval.changed(restored=Restored(to_ms=thread.restored.to_ms))
         return approval
