@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -20,12 +20,13 @@ from pydantic import BaseModel
 
 from bot.api.bodies import MAX_BODY, parse_json, shaped
 from bot.api.cursors import read_cursor, write_cursor
+from bot.api.hooks import ApiHookInput, ApiHookQuery, answer_of, failed, is_allowed, request_of
 from bot.api.keyring import KeyRing, Networks, sender_of
 from bot.api.limits import MOST_STREAMS, READS_PER_MINUTE, HeldCalls, RateLimit
 from bot.api.openapi import VERSION, openapi_document
 from bot.api.ports import ApiCaller, ProgramUseCases, RequestFilter
 from bot.api.problems import CODES, ApiFault, ApiProblemError
-from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
+from bot.api.routes import HOOK, IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
 from bot.api.shapes import (
     REQUEST_ID,
     THREAD_ID,
@@ -49,6 +50,7 @@ from bot.errors import DirectoryError
 from bot.http.server import add_probes, serve
 from bot.observability.events import ProgramAnswered, TellEvent, nobody
 from bot.ports.process import Clock
+from bot.records.origin import RequestDoor
 from bot.tasks import Closings
 from bot.webhooks.worker import callback_secret
 from storage.errors import StoreUnavailableError
@@ -70,6 +72,7 @@ _STREAM_OVERLAP_MS = 60_000
 _ENDS_OF_STREAMS = (ApiProblemError, DirectoryError, StoreUnavailableError)
 """Faults of a check that end a stream; the next call says which."""
 _LAST_WRITES_S = 2.0
+_HOOK_EVENT: web.RequestKey[object] = web.RequestKey("hook_event", object)
 _RETRY_S = 5
 
 _KEY_TEXT = re.compile(r"[\x21-\x7e]{1,200}")
@@ -188,10 +191,10 @@ class ApiDoor:
                 answer = await handler(request)
             except Exception as error:  # noqa: BLE001 - programs get a problem, never a trace
                 problem = _problem_of(error)
-                code, answer = problem.code, self._problem(request, problem)
+                code, answer = problem.code, self._fault(request, problem)
                 if isinstance(error, web.HTTPMethodNotAllowed):
                     answer.headers["Allow"] = error.headers["Allow"]
-                if answer.status in {413, 415}:  # the rest of the body is not read
+                if problem.status in {413, 415}:  # the rest of the body is not read
                     answer.force_close()
             if self._is_stopping and not answer.prepared:
                 answer.force_close()
@@ -227,6 +230,7 @@ class ApiDoor:
                 "getThread": self._thread,
                 "stopThread": self._stop_thread,
                 "streamEvents": self._stream,
+                HOOK: self._hook,
                 "getMe": self._me,
             }.get(route.name),
         )
@@ -243,12 +247,14 @@ class ApiDoor:
     async def _checked(self, route: ApiRoute, http: web.Request) -> ProgramRequest:
         """Check a call in the order of the specification; the first fault answers."""
         value = parse_json(await _json_of(http)) if route.body is not None else None
+        if route.name == HOOK and isinstance(value, dict):
+            http[_HOOK_EVENT] = value.get("hook_event_name")
         address = self._address_of(http)
         caller = await self.keys.caller(http.headers.get("Authorization"), address=address)
         program = caller.program
         if route.scope is not None and route.scope not in program.scopes:
             raise ApiProblemError("scope-missing", f"the call needs {route.scope}")
-        if route.header == IDEMPOTENCY_KEY:
+        if route.header == IDEMPOTENCY_KEY or route.name == HOOK:
             most = program.limits.create
             self._rates.take(f"create:{program.id}", per_minute=most, burst=ceil(most / 2))
         else:
@@ -296,6 +302,24 @@ class ApiDoor:
                     break
                 await self.keys.still(call.caller, address=call.address)
         return request
+
+    async def _hook(self, call: ProgramRequest) -> web.Response:
+        """Hold a call of Claude Code until people decide; one call uses an approval up."""
+        asked, query = cast(ApiHookInput, call.body), cast(ApiHookQuery, call.query)
+        body, key = request_of(asked)
+        caller = replace(call.caller, door=RequestDoor.HOOK)
+        now = asyncio.get_running_loop().time
+        end = now() + query.deadline
+        while True:
+            made = await self._whole(self.use.create(caller, body, idempotency_key=key))
+            request = await self._held(call, made.request, wait_s=end - now())
+            is_late = _is_lapsed(request, self.clock())
+            if not is_late and not is_allowed(request):
+                break
+            is_first = await self._whole(self.use.take(caller, request.id))
+            if is_first and not is_late:
+                break
+        return _answer(answer_of(asked, request))
 
     async def _list(self, call: ProgramRequest) -> web.Response:
         query, program = cast(ApiListQuery, call.query), call.caller.program
@@ -437,6 +461,11 @@ class ApiDoor:
         answer.headers["Countersign-Request-Id"] = f"req_{secrets.token_hex(12)}"
         answer.headers["Countersign-Version"] = VERSION
 
+    def _fault(self, http: web.Request, problem: ApiProblemError) -> web.StreamResponse:
+        if http.match_info.route.name == HOOK and http.method == "POST":
+            return _answer(failed(http.get(_HOOK_EVENT), problem))
+        return self._problem(http, problem)
+
     def _problem(self, http: web.Request, problem: ApiProblemError) -> web.StreamResponse:
         has_key = problem.code == "key-in-address"
         body = ApiProblemBody(
@@ -511,6 +540,12 @@ def _idempotency_key(http: web.Request) -> str:
             "idempotency-key-missing", "send one, of 1 to 200 visible ASCII characters"
         )
     return key
+
+
+def _is_lapsed(request: ApiRequest, now_ms: int) -> bool:
+    """Whether an approval is too old, so that the same call has to ask anew."""
+    until_ms = request.decision.usable_until if request.decision is not None else None
+    return request.status == "approved" and until_ms is not None and now_ms > until_ms
 
 
 def _has_news(request: ApiRequest, after: int | None) -> bool:

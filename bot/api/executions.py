@@ -157,6 +157,15 @@ class ProgramExecutions:
             approval = changed or await self.requests.get(caller, approval_id)
         return approval
 
+    async def take(self, caller: ApiCaller, approval_id: str) -> bool:
+        """Use a request up, so that the same call asks anew; False if it was used up before.
+
+        Raises:
+            ApiProblemError: It is another program's.
+        """
+        await self.requests.get(caller, approval_id)
+        return await update(self.storage.approvals, approval_id, delivered) is not None
+
     async def introspect(
         self, caller: ApiCaller, *, token: str, digest: str, consume: bool
     ) -> ApiIntrospection:

@@ -162,6 +162,9 @@ class ProgramUseCases(Protocol):
             ApiProblemError: `not-found`, `not-pending`.
         """
 
+    async def take(self, caller: ApiCaller, request_id: str) -> bool:
+        """Use a request up, so that the same call asks anew; False if it was used up before."""
+
     async def start(self, caller: ApiCaller, request_id: str, asked: ApiStart) -> ApiStarted:
         """Let the program begin the approved call, once; the same attempt gets the same answer.
 

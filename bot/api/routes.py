@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from bot.api.hooks import ApiHookInput, ApiHookOutput, ApiHookQuery
 from bot.api.shapes import (
     ApiCancel,
     ApiCreateRequest,
@@ -27,6 +28,8 @@ from bot.records.programs import ProgramScope
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 LAST_EVENT = "Last-Event-ID"
+HOOK = "hookClaudeCode"
+"""The operation that answers each fault with a refusal, see `bot.api.hooks`."""
 
 READ, WRITE = ProgramScope.READ, ProgramScope.WRITE
 
@@ -188,6 +191,17 @@ ROUTES = (
         media="text/event-stream",
         statuses=((200, "The stream"),),
         problems=_EVERY,
+    ),
+    ApiRoute(
+        name=HOOK,
+        method="POST",
+        path="/v1/hooks/claude-code",
+        summary="The HTTP hook of Claude Code; each fault is a refusal",
+        scope=WRITE,
+        body=ApiHookInput,
+        query=ApiHookQuery,
+        answer=ApiHookOutput,
+        statuses=((200, "The decision"),),
     ),
     ApiRoute(
         name="getMe",

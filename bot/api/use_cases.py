@@ -127,6 +127,10 @@ class Programs:
         cancelled = await self.requests.cancel(caller, request_id, reason=reason or "")
         return await self._state(cancelled)
 
+    async def take(self, caller: ApiCaller, request_id: str) -> bool:
+        """Use a request up; False if it was used up before."""
+        return await self.executions.take(caller, request_id)
+
     async def start(self, caller: ApiCaller, request_id: str, asked: ApiStart) -> ApiStarted:
         """Let the program begin the approved call, once."""
         return await self.executions.start(caller, request_id, asked)

@@ -145,7 +145,12 @@ def _install(options: argparse.Namespace, process: Process) -> int:
     try:
         _check_version(options.agent, process)
         edit = edit_of(
-            options.agent, found or name, user=user, folder=Path.cwd(), environ=process.environ
+            options.agent,
+            found or name,
+            user=user,
+            folder=Path.cwd(),
+            environ=process.environ,
+            url=_url(options, process),
         )
         if edit.diff:
             edit.write()
@@ -161,6 +166,15 @@ def _install(options: argparse.Namespace, process: Process) -> int:
         "run this command again."
     )
     return USAGE
+
+
+def _url(options: argparse.Namespace, process: Process) -> str | None:
+    if not options.http:
+        return None
+    url = process.environ.get("COUNTERSIGN_URL", "")
+    if options.agent != "claude-code" or not url.startswith(("https://", "http://")):
+        raise NotInstalled("--http is for claude-code, and needs COUNTERSIGN_URL.")
+    return url
 
 
 def _check_version(agent: str, process: Process) -> None:
@@ -237,6 +251,9 @@ def _parser() -> argparse.ArgumentParser:
     trying.add_argument("--stdin", metavar="FILE", help="what the agent wrote; - for stdin")
     installing = commands.add_parser("install", help="write the hook into the agent's settings")
     installing.add_argument("agent", choices=tuple(AGENTS))
+    installing.add_argument(
+        "--http", action="store_true", help="let Claude Code call COUNTERSIGN_URL by itself"
+    )
     scopes = installing.add_mutually_exclusive_group()
     for scope, where in (("user", "for all your projects"), ("project", "for this folder")):
         scopes.add_argument(

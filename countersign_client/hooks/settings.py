@@ -17,6 +17,7 @@ from countersign_client.hooks.calls import parsed
 
 TIMEOUT = 600
 """Seconds after which the agent ends its hook."""
+_AT = "/v1/hooks/claude-code"
 _WRITING = "Bash|Write|Edit|NotebookEdit|mcp__.*"
 _GEMINI_WRITING = "run_shell_command|write_file|replace|mcp_.*"
 _FILES = {
@@ -76,7 +77,13 @@ class Edit:
 
 
 def edit_of(
-    agent: str, program: str, *, user: bool, folder: Path, environ: Mapping[str, str]
+    agent: str,
+    program: str,
+    *,
+    user: bool,
+    folder: Path,
+    environ: Mapping[str, str],
+    url: str | None = None,
 ) -> Edit:
     """Work out what installs a hook; nothing is written.
 
@@ -86,12 +93,13 @@ def edit_of(
         user: For all projects of the user; else for the project in `folder`.
         folder: The project.
         environ: The environment, with HOME.
+        url: Of the API, which Claude Code calls then by itself; None: it runs `program`.
 
     Raises:
         NotInstalled: The file cannot be understood.
     """
     path = _path(agent, folder, environ, user=user)
-    command = f"{shlex.quote(program)} hook {agent}"
+    command = url or f"{shlex.quote(program)} hook {agent}"
     if agent in ("codex", "gemini"):
         command = _WRAPPED.format(command=command.replace("'", "'\\''"))
     try:
@@ -122,6 +130,14 @@ def _hooks(agent: str, command: str) -> dict[str, list[dict[str, Any]]]:
     """Give the entries by event, as the agent's settings have them."""
     entry: dict[str, Any] = {"type": "command", "command": command, "timeout": TIMEOUT}
     if agent == "claude-code":
+        if command.startswith(("http://", "https://")):
+            entry = {
+                "type": "http",
+                "url": f"{command.rstrip('/')}{_AT}?deadline={TIMEOUT - 5}",
+                "headers": {"Authorization": "Bearer $COUNTERSIGN_KEY"},
+                "allowedEnvVars": ["COUNTERSIGN_KEY"],
+                "timeout": TIMEOUT,
+            }
         entry |= {"onFailure": "block", "statusMessage": "Waiting for people in Slack"}
         return {"PreToolUse": [{"matcher": _WRITING, "hooks": [entry]}]}
     if agent == "gemini":
@@ -162,7 +178,7 @@ def _without(entries: list[Any], agent: str) -> list[Any]:
         inner = entry.get("hooks") if isinstance(entry, dict) else None
         if isinstance(inner, list) and (others := _without(inner, agent)):
             kept.append({**entry, "hooks": others})
-        elif f" hook {agent}" not in json.dumps(entry):
+        elif not any(mark in json.dumps(entry) for mark in (f" hook {agent}", f"/hooks/{agent}?")):
             kept.append(entry)
     return kept
 

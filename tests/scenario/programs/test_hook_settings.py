@@ -157,6 +157,28 @@ def test_a_second_time_changes_nothing(desk: Desk, agent: str) -> None:
     assert path.with_name(f"{path.name}.bak").read_text("utf-8") == VALID[agent]
 
 
+def test_claude_code_calls_the_api_by_itself_and_blocks_when_that_fails(desk: Desk) -> None:
+    assert desk.install("claude-code", "--http") == 2
+    assert "needs COUNTERSIGN_URL" in desk.err
+    desk.environ["COUNTERSIGN_URL"] = "https://countersign.example.com/"
+    assert desk.install("claude-code") == 0
+    for _ in range(2):
+        assert desk.install("claude-code", "--http") == 0
+    (group,) = read(desk.settings("claude-code"))["hooks"]["PreToolUse"]
+    assert group["hooks"] == [
+        {
+            "type": "http",
+            "url": "https://countersign.example.com/v1/hooks/claude-code?deadline=595",
+            "headers": {"Authorization": "Bearer $COUNTERSIGN_KEY"},
+            "allowedEnvVars": ["COUNTERSIGN_KEY"],
+            "timeout": 600,
+            "onFailure": "block",
+            "statusMessage": "Waiting for people in Slack",
+        }
+    ]
+    assert desk.install("codex", "--http") == 2
+
+
 def test_an_older_entry_is_replaced_and_its_neighbours_stay(desk: Desk) -> None:
     old = {"type": "command", "command": "countersign hook claude-code", "timeout": 5}
     mine = {"type": "command", "command": "mine"}

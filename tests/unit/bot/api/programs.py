@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from bot.api.ports import (
     RequestFilter,
     RequestPage,
 )
-from bot.api.problems import ApiProblemError
+from bot.api.problems import CODES, ApiProblemError
 from bot.api.shapes import (
     ApiCreateRequest,
     ApiCreateThread,
@@ -206,6 +207,13 @@ class FakeUseCases:
             execution=ApiExecution(mode="once", state="ran", summary=result.summary),
         )
 
+    async def take(self, caller: ApiCaller, request_id: str) -> bool:
+        self._of(caller, request_id)
+        places = [place for place, name in self.by_key.items() if name == request_id]
+        for place in places:
+            del self.by_key[place]
+        return bool(places)
+
     async def introspect(
         self, caller: ApiCaller, *, token: str, digest: str, consume: bool
     ) -> ApiIntrospection:
@@ -381,6 +389,17 @@ class Answer:
         """The code of a problem."""
         assert self.headers["Content-Type"].startswith("application/problem+json"), self.body
         return str(self.body["code"])
+
+    @property
+    def fault(self) -> tuple[int, str]:
+        """The status and the code of a problem, which a hook reads in a refusal."""
+        if "hookSpecificOutput" not in self.body:
+            return self.status, self.code
+        output = self.body["hookSpecificOutput"]
+        assert (self.status, output["permissionDecision"]) == (200, "deny")
+        match = re.search(r"could not ask people \(([a-z-]+)\)", output["permissionDecisionReason"])
+        assert match is not None
+        return CODES[match[1]][0], match[1]
 
 
 @asynccontextmanager
