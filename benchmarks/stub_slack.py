@@ -25,6 +25,8 @@ async def call(request: web.Request) -> web.Response:
         case "users.info":
             user = str(data.get("user"))
             answer["user"] = {"id": user, "team_id": "T1", "name": user, "profile": {}}
+        case "conversations.info":
+            answer["channel"] = {"id": data.get("channel"), "name": "ops", "is_member": True}
         case "conversations.members":
             answer["members"] = [f"U{number}" for number in range(200)]
         case "chat.update":

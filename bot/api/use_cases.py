@@ -26,7 +26,7 @@ from bot.api.shapes import (
 )
 from bot.api.states import is_over, run_of, state_of, status_of
 from bot.api.threads import ProgramThreads
-from bot.api.waiting import Feed, Waiters
+from bot.api.waiting import Feed, RequestChange, Waiters
 from bot.errors import DirectoryError
 from bot.ports.people import Directory
 from bot.ports.process import Clock
@@ -85,18 +85,20 @@ class Programs:
         self, caller: ApiCaller, request_id: str, *, wait_s: float = 0, after: int | None = None
     ) -> ApiRequest:
         """Return the present state, at once or when something happens."""
-        approval = await self.requests.get(caller, request_id)
+        if wait_s <= 0:
+            return await self.state(caller, request_id)
         until_ms = self.clock() + int(wait_s * 1_000)
-        while not self.waiters.is_stopped:
-            if is_over(approval) if after is None else approval.shown_revision > after:
-                break
-            left_s = (until_ms - self.clock()) / 1_000
-            if left_s <= 0:
-                break
-            program = caller.program.id
-            await self.waiters.wait(request_id, program=program, timeout_s=left_s)
-            approval = await self.requests.get(caller, request_id)
-        return await self._state(approval)
+        with self.waiters.watch(request_id, program=caller.program.id) as watch:
+            change = RequestChange(await self.requests.get(caller, request_id))
+            while not self.waiters.is_stopped:
+                approval = change.approval
+                if is_over(approval) if after is None else approval.shown_revision > after:
+                    break
+                news = await watch.next(timeout_s=(until_ms - self.clock()) / 1_000)
+                if news is None:
+                    break
+                change = news
+        return await change.state(self._state)
 
     async def list(
         self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None

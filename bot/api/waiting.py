@@ -7,11 +7,13 @@ asks the database only for what has changed, however many programs wait.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 from bot.api.requests import is_of
+from bot.api.shapes import ApiRequest
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.stores import Stores
@@ -19,10 +21,59 @@ from storage.errors import StorageError
 
 LOOK_S = 0.05
 """Seconds between two looks for changes of other processes."""
-OVERLAP_MS = 2_000
-"""How much earlier than its last look a look begins: clocks of processes differ."""
+OVERLAP_MS = 100
+"""How much earlier than the look before it a look begins: a change is stored after its time."""
+LONG_OVERLAP_MS = 2_000
+"""The same for one look in `LOOKS`: clocks of processes differ."""
+LOOKS = 20
+"""Looks of which one has the long overlap."""
 MOST_CHANGED = 1_000
 """How many changed requests a slow reader may have before it; with more, its feed ends."""
+
+
+@dataclass(eq=False, slots=True)
+class RequestChange:
+    """A changed request, for all who wait for it.
+
+    Attributes:
+        approval: The request after the change.
+    """
+
+    approval: Approval
+    _state: asyncio.Future[ApiRequest] | None = None
+
+    async def state(self, make: Callable[[Approval], Awaitable[ApiRequest]]) -> ApiRequest:
+        """Return the state of the request; it is built once, whoever else waits or leaves."""
+        if self._state is None:
+            self._state = asyncio.ensure_future(make(self.approval))
+        return await asyncio.shield(self._state)
+
+
+@dataclass(eq=False, slots=True)
+class RequestWatch:
+    """Changes of one request, for one call that waits.
+
+    Attributes:
+        program: Id of the program.
+    """
+
+    program: str
+    _newest: RequestChange | None = None
+    _event: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell(self, change: RequestChange | None) -> None:
+        """Wake the call with a change; with None because nothing is held any more."""
+        self._newest = change
+        self._event.set()
+
+    async def next(self, *, timeout_s: float) -> RequestChange | None:
+        """Return the newest change since the last call; None after the time, or at a stop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._event.wait()
+        change, self._newest = self._newest, None
+        self._event.clear()
+        return change
 
 
 @dataclass(eq=False, slots=True)
@@ -76,7 +127,7 @@ class Waiters:
     storage: Stores
     clock: Clock
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _waiting: dict[str, dict[asyncio.Event, str]] = field(default_factory=dict)
+    _watches: dict[str, set[RequestWatch]] = field(default_factory=dict)
     _feeds: set[Feed] = field(default_factory=set)
     _looking: asyncio.Task[None] | None = None
     _is_stopped: bool = False
@@ -86,30 +137,33 @@ class Waiters:
         """Whether nothing is held any more."""
         return self._is_stopped
 
+    @property
+    def held(self) -> int:
+        """Number of calls that wait."""
+        return sum(map(len, self._watches.values()))
+
     def changed(self, approval: Approval) -> None:
         """Wake those who wait for a request, and tell the feeds of its program."""
-        for event in self._waiting.get(approval.approval_id, ()):
-            event.set()
+        change = RequestChange(approval)
+        for watch in self._watches.get(approval.approval_id, ()):
+            watch.tell(change)
         for feed in self._feeds:
             if is_of(approval, feed.program):
                 feed.add(approval.approval_id)
 
-    async def wait(self, approval_id: str, *, program: str, timeout_s: float) -> None:
-        """Wait until a request may have changed, for some seconds at most."""
-        if self._is_stopped:
-            return
-        event = asyncio.Event()
-        self._waiting.setdefault(approval_id, {})[event] = program
+    @contextmanager
+    def watch(self, approval_id: str, *, program: str) -> Iterator[RequestWatch]:
+        """RequestWatch a request. Read it only then, so that no change falls between."""
+        watch = RequestWatch(program)
+        self._watches.setdefault(approval_id, set()).add(watch)
         self._look_on()
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await event.wait()
+            yield watch
         finally:
-            waiting = self._waiting[approval_id]
-            del waiting[event]
-            if not waiting:
-                del self._waiting[approval_id]
+            watches = self._watches[approval_id]
+            watches.remove(watch)
+            if not watches:
+                del self._watches[approval_id]
 
     @asynccontextmanager
     async def feed(self, program: str, *, since_ms: int | None) -> AsyncIterator[Feed]:
@@ -128,9 +182,9 @@ class Waiters:
     def stop(self) -> None:
         """Wake all who wait, and hold nobody from now on."""
         self._is_stopped = True
-        for waiting in self._waiting.values():
-            for event in waiting:
-                event.set()
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.tell(None)
         for feed in self._feeds:
             feed.end()
 
@@ -140,22 +194,24 @@ class Waiters:
 
     async def _look(self) -> None:
         """Look for changes while somebody waits."""
-        since_ms = self.clock() - OVERLAP_MS
+        since_ms = self.clock()
         seen: dict[str, int] = {}
-        while (self._waiting or self._feeds) and not self._is_stopped:
-            programs = {
-                program for waiting in self._waiting.values() for program in waiting.values()
-            }
+        for number in count():
+            if self._is_stopped or not (self._watches or self._feeds):
+                break
+            programs = {watch.program for watches in self._watches.values() for watch in watches}
             programs |= {feed.program for feed in self._feeds}
+            is_long = number % LOOKS == 0
+            overlap_ms = LONG_OVERLAP_MS if is_long else OVERLAP_MS
             now = self.clock()
             with suppress(StorageError):
                 newest: dict[str, int] = {}
-                for approval in await self._changed_since(programs, since_ms):
+                for approval in await self._changed_since(programs, since_ms - overlap_ms):
                     name, revision = approval.approval_id, approval.shown_revision
                     newest[name] = revision
                     if seen.get(name) != revision:
                         self.changed(approval)
-                seen, since_ms = newest, now - OVERLAP_MS
+                seen, since_ms = newest if is_long else seen | newest, now
             await self.sleep(LOOK_S)
 
     async def _changed_since(self, programs: set[str], since_ms: int) -> list[Approval]:

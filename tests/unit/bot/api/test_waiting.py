@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.api.ports import RequestFilter
-from bot.records.approval import Status
+import pytest
+
+from bot.api.ports import ApiCaller, RequestFilter
+from bot.api.requests import ProgramRequests
+from bot.ports.people import Person
+from bot.records.approval import Approval, Status
+from tests.support.fakes import FakeDirectory
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     a_caller,
@@ -15,7 +21,7 @@ from tests.unit.bot.api.program_office import (
     programs_of,
     the_record,
 )
-from tests.unit.bot.office import ADA
+from tests.unit.bot.office import ADA, Office
 
 
 async def test_a_waiting_program_hears_of_the_decision(storage: SqliteStores) -> None:
@@ -47,6 +53,79 @@ async def test_a_revision_is_waited_for(storage: SqliteStores) -> None:
     await asyncio.sleep(0)
     await office.decide(await the_record(office, request), by=ADA)
     assert (await waiting).revision > at_once.revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowReads(ProgramRequests):
+    """Reads a request, which people decide before the answer of the database arrives."""
+
+    office: Office
+
+    async def get(self, caller: ApiCaller, approval_id: str) -> Approval:
+        read = await ProgramRequests.get(self, caller, approval_id)
+        if read.status is Status.PENDING:
+            await self.office.decide(read, by=ADA)
+            for _ in range(200):  # the hub looks several times meanwhile
+                await asyncio.sleep(0)
+        return read
+
+
+async def test_a_decision_between_reading_and_waiting_is_not_missed(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request, other = await a_request(office, key="a"), await a_request(office, key="b")
+    programs = programs_of(office)
+    before = asyncio.create_task(programs.get(a_caller(), other.id, wait_s=50))  # the hub looks
+    requests = programs.requests
+    parts = {name: getattr(requests, name) for name in ProgramRequests.__slots__}
+    slow = replace(programs, requests=SlowReads(**parts, office=office))
+    async with asyncio.timeout(10):
+        assert (await slow.get(a_caller(), request.id, wait_s=50)).status == "approved"
+    programs.stop_waiting()
+    await before
+
+
+class CountingDirectory(FakeDirectory):
+    """Counts the people that are looked up."""
+
+    looked_up = 0
+
+    async def person(self, user_id: str) -> Person:
+        self.looked_up += 1
+        return await super().person(user_id)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+async def test_a_change_is_worked_out_once_for_all_who_wait(
+    storage: SqliteStores, count: int
+) -> None:
+    directory = CountingDirectory()
+    office, other = an_office(storage, directory=directory), an_office(storage, owner="other")
+    request, programs = await a_request(office), programs_of(office)
+    waiting = [
+        asyncio.create_task(programs.get(a_caller(), request.id, wait_s=50)) for _ in range(count)
+    ]
+    await asyncio.sleep(0)
+    directory.looked_up = 0
+    await other.decide(await the_record(other, request), by=ADA)
+    assert {answer.status for answer in await asyncio.gather(*waiting)} == {"approved"}
+    assert directory.looked_up <= 3
+
+
+async def test_nobody_is_left_in_the_hub(storage: SqliteStores) -> None:
+    """Check 7: of callers that got their answer, ran out of time, or left."""
+    office = an_office(storage)
+    request, programs = await a_request(office), programs_of(office)
+    calls = [
+        asyncio.create_task(programs.get(a_caller(), request.id, wait_s=wait_s))
+        for wait_s in (50, 0.01, 50)
+    ]
+    await asyncio.sleep(0)
+    calls[2].cancel()
+    assert (await calls[1]).status == "pending"
+    assert programs.waiters.held == 1
+    await office.decide(await the_record(office, request), by=ADA)
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert programs.waiters.held == 0
 
 
 async def test_a_stop_answers_all_who_wait(storage: SqliteStores) -> None:
