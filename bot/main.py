@@ -71,6 +71,7 @@ from bot.stores import Stores
 from bot.tasks import Closings, Tasks
 from bot.threads.named_agents import Roster, load_roster
 from bot.threads.runs.application_policy import GroupMembers
+from bot.threads.runs.grant_uses import GrantCheck
 from bot.threads.runs.model_limits import ModelLimits
 from bot.webhooks.addresses import AddressRules
 from bot.webhooks.sending import HttpPoster, PostsWebhooks
@@ -318,6 +319,7 @@ def programs_of(
         notices=parts.slack.notices,
         attendance=lambda: parts.attendance,
         policy=policy,
+        grants=GrantCheck(parts.grants),
         quorum_check=QuorumCheck(directory, policy=parts.policy_now, clock=clock),
         rules=parts.rules,
         clock=clock,

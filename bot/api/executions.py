@@ -58,6 +58,7 @@ from bot.stores import Stores
 from bot.threads.runs.calls import FRESH
 from bot.words import say
 from storage.documents import update, update_or_none
+from storage.errors import RecordNotFoundError
 
 LONGEST_SUMMARY = 600
 """Most characters of a summary that are stored."""
@@ -114,7 +115,9 @@ class ProgramExecutions:
             return False
         if await self.switch.covering(scope_of_approval(approval, _tags_of(approval))) is not None:
             return False
-        return not await self._is_gone(approval) and not await self.votes().why_denied(approval)
+        if await self._is_stopped(approval) or await self._is_gone(approval):
+            return False
+        return not await self.votes().why_denied(approval)
 
     async def start(self, caller: ApiCaller, approval_id: str, asked: ApiStart) -> ApiStarted:
         """Let a program begin an approved call: the last write before the program acts.
@@ -286,15 +289,28 @@ class ProgramExecutions:
         repeats = approval.execution.program.generation > 0
         if why := why_not(approval, StartFacts(now_ms=self.clock(), repeats=repeats)):
             raise ApiProblemError("decision-lapsed", why, request=name)
+        if not repeats and await self._is_stopped(approval):
+            raise ApiProblemError("decision-lapsed", say("reason.grant_over"), request=name)
         if not repeats and await self._is_gone(approval):
             detail = "A person who approved it has lost the right since."
             raise ApiProblemError("decider-not-entitled", detail, request=name)
         if why := await self.votes().why_denied(approval):
             raise ApiProblemError("decision-lapsed", why, request=name)
 
+    async def _is_stopped(self, approval: Approval) -> bool:
+        """Whether the standing grant that allows the call was stopped, or deleted, since."""
+        grant = approval.decision.grant if approval.decision is not None else ""
+        try:
+            return bool(grant) and (await self.storage.grants.get(grant)).ended_ms is not None
+        except RecordNotFoundError:
+            return True
+
     async def _is_gone(self, approval: Approval) -> bool:
         decision = approval.decision
         is_fresh = decision is None or abs(self.clock() - decision.at_ms) <= milliseconds(FRESH)
+        if decision is not None and decision.grant and not is_fresh:
+            grant = await self.storage.grants.get(decision.grant)
+            approval = await self.storage.approvals.get(grant.approval_id)
         if is_fresh or not approval.votes:
             return False
         return await self.votes().gone_since(approval)

@@ -14,6 +14,7 @@ from functools import partial
 from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.core.digest import call_digest
+from agents.policy.base import PolicyCall
 from bot.api.canonical import canonical
 from bot.api.judging import CallOfProgram, ProgramPolicy
 from bot.api.ports import ApiCaller
@@ -22,6 +23,7 @@ from bot.api.schema_subset import misfits, schema_faults
 from bot.api.shapes import ApiCreateRequest, ApiPreview
 from bot.approvals.changes import decided
 from bot.approvals.due.worker import ApprovalWorker
+from bot.approvals.grants import DRAWN_AFTER
 from bot.audit.entries import decision_entries, note_decision, request_entry
 from bot.clock import is_waiting, milliseconds
 from bot.errors import DeliveryError
@@ -52,6 +54,7 @@ from bot.records.origin import ClaimedSource, ProgramCall, RequestOrigin, Reques
 from bot.records.program_events import with_birth
 from bot.records.programs import ProgramRecord
 from bot.stores import Stores
+from bot.threads.runs.grant_uses import GrantCheck, NewCall
 from bot.webhooks.addresses import AddressRefusedError, AddressRules
 from bot.words import say
 from storage.documents import update, update_or_none
@@ -104,6 +107,7 @@ class ProgramRequests:
         notices: Posts the first messages of groups.
         attendance: Returns the worker that shows cards.
         policy: Judges calls.
+        grants: Finds standing grants.
         quorum_check: Checks whether anybody can decide.
         rules: The settings' rules.
         clock: The time now.
@@ -117,6 +121,7 @@ class ProgramRequests:
     notices: Notices
     attendance: Callable[[], ApprovalWorker]
     policy: ProgramPolicy
+    grants: GrantCheck
     quorum_check: QuorumCheck
     rules: Rules
     clock: Clock
@@ -166,7 +171,8 @@ class ProgramRequests:
         approval = await self._made(caller, asked, asker, name=name, channel=channel)
         if approval.status is Status.PENDING:
             await self._check_attention(approval)
-        has_card = approval.status in {Status.PENDING, Status.UNDECIDABLE}
+        is_granted = approval.decision is not None and bool(approval.decision.grant)
+        has_card = is_granted or approval.status in {Status.PENDING, Status.UNDECIDABLE}
         born = with_birth(
             self.attendance().born(approval)
             if has_card
@@ -368,13 +374,50 @@ class ProgramRequests:
         approval = new_approval(brief_of(ruled), ruled, new, self.rules, now_ms=self.clock())
         if not people_named_by(approval.terms).issuperset(asker.people):
             raise ApiProblemError("people-not-allowed", "The policy does not name all of them.")
-        # Standing grants belong to threads of agents.
-        terms = approval.terms.model_copy(update={"grants": None})
-        file_hash = self.quorum_check.policy.file_hash
-        approval = approval.changed(terms=terms, policy_file=file_hash)
+        approval = approval.changed(policy_file=self.quorum_check.policy.file_hash)
+        granted = await self._granted(approval)
+        if granted is not None:
+            return granted
         look = LookupOnce(self.directory)
         approval = await replace(self.quorum_check, directory=look).prepare(approval)
         return await self.attendance().ladder(look).invite(approval)
+
+    async def _granted(self, approval: Approval) -> Approval | None:
+        """Use a standing grant that covers the call; return it as allowed, or None to ask people.
+
+        The use is stored first, under the id of the request, so that a repetition uses nothing.
+        """
+        name, now_ms = approval.approval_id, approval.created_ms
+        call = PolicyCall(
+            tool=approval.tool, arguments=approval.arguments, address=approval.address
+        )
+        new = NewCall(
+            call=call,
+            terms=approval.terms,
+            thread_id=approval.thread_id,
+            requesters=approval.all_requesters,
+            key=name,
+            program=approval.origin.program,
+        )
+        grant = await self.grants.find(new)
+        due_ms = now_ms + milliseconds(DRAWN_AFTER)
+        store = self.storage.grants
+        if grant is None or not await store.use(grant, call=name, now_ms=now_ms, due_ms=due_ms):
+            return None
+        self.spawn(self.grants.grants.show_later(grant.grant_id))
+        given = await self.storage.approvals.get(grant.approval_id)
+        place = approval.place
+        thread_ts = place.thread_ts or ("" if place.group else given.thread_ts)
+        decision = Decision(
+            status=Status.APPROVED,
+            by="",
+            at_ms=now_ms,
+            digest=approval.digest,
+            grant=grant.grant_id,
+        )
+        return approval.changed(
+            status=Status.APPROVED, decision=decision, place=place.changed(thread_ts=thread_ts)
+        )
 
     def _settled(self, call: CallOfProgram, new: NewRequest, ruled: Permit | Refusal) -> Approval:
         """Return the approval of a call that a rule allows or denies; nobody is asked."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal
 
 from agents.core.codec import Json
 from bot.api.canonical import call_digest
@@ -271,7 +272,7 @@ async def _decision(
         else "answered"
         if not is_call and _is_answer(decision)
         else "rejected",
-        source="break_glass" if decision.emergency else "people" if by else "policy",
+        source=_source(decision, by),
         by=tuple([ApiPerson(id=name, name=await name_of(name)) for name in by]),
         at=decision.at_ms,
         rule=decision.rule or approval.rule or None,
@@ -285,6 +286,14 @@ async def _decision(
         usable_until=usable_until_ms(approval) if runs else None,
         usable=is_usable,
     )
+
+
+def _source(
+    decision: Decision, by: Sequence[str]
+) -> Literal["people", "policy", "grant", "break_glass"]:
+    if decision.emergency:
+        return "break_glass"
+    return "grant" if decision.grant else "people" if by else "policy"
 
 
 def _is_answer(decision: Decision) -> bool:

@@ -133,11 +133,13 @@ class Grants:
     async def covered(self, approval: Approval) -> int:
         """Count requests of the last 30 days that a grant of this call would cover.
 
-        Counts for the narrowest grant (equal arguments, same thread), up to `MOST_COVERED`.
+        Counts for the narrowest grant: equal arguments in the same thread, or of the same program,
+        up to `MOST_COVERED`.
         """
         calls = await calls_of(
             self.storage.approvals,
             approval.thread_id,
+            program=approval.caller_program,
             tool=approval.tool,
             since_ms=self.clock() - milliseconds(COUNTED),
             limit=MOST_COVERED + 1,
@@ -263,6 +265,7 @@ def is_alike(other: Approval, approval: Approval) -> bool:
     is_same_call = canonical_json(other.arguments) == canonical_json(approval.arguments)
     asked, by = other.all_requesters, approval.all_requesters
     is_place = agents_at(other.address) == agents_at(approval.address)
+    is_place = is_place and other.channel_id == approval.channel_id
     same = other.terms.digest == approval.terms.digest
     return same and is_place and is_same_call and set(asked) <= set(by)
 
@@ -326,6 +329,7 @@ def a_grant(approval: Approval, allowance: GrantRequest) -> Grant:
         grant_id=grant_id_of(approval),
         team_id=approval.team_id,
         thread_id=approval.thread_id,
+        program=approval.caller_program,
         agent=agents_at(approval.address),
         tool=approval.tool,
         arguments=fixed_part(arguments, vary),

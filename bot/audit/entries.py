@@ -208,11 +208,12 @@ def decision_entry(approval: Approval, decision: Decision) -> AuditEntry:
         masks=ask_of(approval).masks,
         edited=_or_empty(decision.arguments),
         edited_by=approval.edits.by,
-        arguments=approval.arguments if is_edited else "",
-        rule=decision.rule or (approval.rule if is_edited else ""),
+        arguments=approval.arguments if is_edited or decision.grant else "",
+        rule=decision.rule or (approval.rule if is_edited or decision.grant else ""),
         deciders=approvers_of(approval) if is_edited else "",
         answer=_or_empty(decision.answer),
-        policy=approval.policy_file if act is Act.ALLOWED else "",
+        grant=decision.grant,
+        policy=approval.policy_file if act in {Act.ALLOWED, Act.GRANT_USED} else "",
     )
 
 
@@ -239,6 +240,8 @@ _ENDS = {
 def _act_of(approval: Approval, decision: Decision) -> Act:
     if decision.status is Status.CANCELLED and not decision.by:
         return Act.CANCELLED
+    if decision.grant:
+        return Act.GRANT_USED
     if is_allowed_by_rule(approval):
         return Act.ALLOWED
     if approval.kind is Kind.DOUBT and decision.status is Status.UNDECIDABLE:

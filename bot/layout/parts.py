@@ -201,6 +201,8 @@ def deciders_names(approval: Approval, person: Callable[[str], str] = mention) -
         person: Names a person by their Slack user id.
     """
     decision = approval.decision
+    if decision is not None and decision.grant:
+        return say("line.by_grant")
     if decision is None or not decision.by:
         return ""
     names = {

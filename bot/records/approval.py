@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bot.records.origin import AgentRun, Asker, RequestOrigin, RequestPlace
+from bot.records.origin import AgentRun, Asker, ProgramCall, RequestOrigin, RequestPlace
 from bot.records.switch import Freeze
 from bot.records.terms import StoredTerms
 from storage.documents import FreeJson, FreeObject, Index, Part, Spec, Text, Where, WorkDocument
@@ -266,6 +266,8 @@ class Decision(Part):
     rule: str = ""
     """Name of the rule that allows the edited call without an approval; empty in all other
     decisions."""
+    grant: str = ""
+    """Id of the standing grant that allows a program's call; empty in all other decisions."""
     allowance: GrantRequest | None = None
     """The standing grant that the approver requested with this approval; None without one."""
 
@@ -822,6 +824,11 @@ class Approval(WorkDocument):
     def interrupt_id(self) -> str:
         """Id of the agent's interrupt; empty for a program's request."""
         return self.asker.interrupt_id if isinstance(self.asker, AgentRun) else ""
+
+    @property
+    def caller_program(self) -> str:
+        """Id of the program that makes the call itself; empty for a call of an agent."""
+        return self.asker.program if isinstance(self.asker, ProgramCall) else ""
 
     @property
     def address(self) -> str:

@@ -60,11 +60,20 @@ async def of_turn(approvals: ApprovalCollection, checkpoint_id: str) -> list[App
 
 
 async def calls_of(
-    approvals: ApprovalCollection, thread_id: str, *, tool: str, since_ms: int, limit: int
+    approvals: ApprovalCollection,
+    thread_id: str,
+    *,
+    tool: str,
+    since_ms: int,
+    limit: int,
+    program: str = "",
 ) -> list[Approval]:
-    """Read the approvals of a tool's calls in a thread since a time, newest first."""
+    """Read the approvals of a tool's calls in a thread, or of a program, newest first."""
     where = {"thread_id": thread_id, "created_ms": {"$gte": since_ms}}
     order = ["-created_ms", "-position"]
+    if program:
+        where = {"asker.program": program, "created_ms": {"$gte": since_ms}}
+        order = ["-created_ms"]
     tool_calls: list[Approval] = []
     after: Place | None = None
     while len(tool_calls) < limit:

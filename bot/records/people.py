@@ -88,6 +88,7 @@ class Grant(WorkDocument):
         indexes=(
             Index(("thread_id", "until_ms")),
             Index(("team_id", "until_ms"), {"ended_ms": None}),
+            Index(("program", "until_ms"), {"program": {"$gt": ""}}),
         ),
     )
 
@@ -95,6 +96,8 @@ class Grant(WorkDocument):
     """The thread's id, `:grant:`, and the id of the approval that the grant was created with."""
     team_id: str
     thread_id: str
+    program: str = ""
+    """Id of the calling program, whose calls in the same channel it covers; empty for an agent."""
     agent: str
     """Names of the calling agent and its parents, outermost first, joined by `/`."""
     tool: str
@@ -230,6 +233,13 @@ class GrantStore:
         where = {"thread_id": thread_id, "until_ms": {"$gt": now_ms}, "ended_ms": None}
         grants = (await self.collection.find(where, sort=["until_ms"])).documents
         return sorted(grants, key=lambda grant: (grant.created_ms, grant.key))
+
+    async def of_program(self, program: str, *, now_ms: int) -> Sequence[Grant]:
+        """Return the grants of a program that are in force, by creation time; see `current`."""
+        where = {"program": program, "until_ms": {"$gt": now_ms}}
+        grants = (await self.collection.find(where, sort=["until_ms"])).documents
+        in_force = [grant for grant in grants if grant.ended_ms is None]
+        return sorted(in_force, key=lambda grant: (grant.created_ms, grant.key))
 
     async def of_team(self, team_id: str, *, now_ms: int, limit: int) -> Sequence[Grant]:
         """Return grants of a workspace that a call may still use, by creation time.

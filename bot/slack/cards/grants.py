@@ -67,10 +67,12 @@ def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int =
         words = (say("form.review"), say("form.approve_submit"))
         about = named(approval, say("form.grant_none"))
         return _form(approval, words, [about, why])
+    is_program = bool(approval.caller_program)
+    scope = say("form.grant_scope_program" if is_program else "form.grant_scope")
     longest, usual = _time(limits.max_time_s), _time(min(limits.max_time_s, _USUAL_S))
     uses = str(min(limits.max_uses, _USUAL_USES))
     blocks = [
-        named(approval, say("form.grant_help")),
+        named(approval, say("form.grant_help_program" if is_program else "form.grant_help")),
         _short_input(
             FOR, say("form.grant_how_long"), usual, say("form.grant_time_most", time=longest)
         ),
@@ -80,7 +82,7 @@ def grant_modal(approval: Approval, limits: GrantTerms | None, *, covered: int =
         *_scope_boxes(approval, limits),
         alert(_covers(covered), "info"),
         why,
-        context(mrkdwn(f"{say('form.grant_scope')} {say('form.grant_stop')}")),
+        context(mrkdwn(f"{scope} {say('form.grant_stop')}")),
     ]
     words = (say("form.grant"), say("form.grant_submit"))
     return _form(approval, words, blocks)
@@ -100,7 +102,8 @@ def _covers(covered: int) -> str:
 def stop_modal(approval: Approval, *, is_withheld: bool) -> Block:
     """Render the modal that revokes a grant; with its id only for who may not see the request."""
     words = (say("confirm.stop_title"), say("confirm.stop_yes"))
-    blocks = [named(approval, say("confirm.stop_text"), is_withheld=is_withheld)]
+    text = say("confirm.stop_program" if approval.caller_program else "confirm.stop_text")
+    blocks = [named(approval, text, is_withheld=is_withheld)]
     return modal(approval, ActionId.STOP_GRANT_MODAL, words, blocks)
 
 

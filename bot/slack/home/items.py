@@ -176,7 +176,9 @@ def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = 
         end = button(say("button.stop"), ActionId.REVOKE, value, of=title)
         end["confirm"] = {
             "title": plain(say("confirm.stop_title")),
-            "text": plain(say("confirm.stop_text")),
+            "text": plain(
+                say("confirm.stop_program" if given.grant.program else "confirm.stop_text")
+            ),
             "confirm": plain(say("button.stop_agent")),
             "deny": plain(say("confirm.no")),
         }

@@ -29,19 +29,21 @@ from bot.stores import Stores
 from bot.threads.outbox import Outbox
 from bot.words import say
 from storage.errors import RecordNotFoundError
+from storage.thread_ids import channel_of
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCall:
-    """A call that needs approval."""
+    """A call that needs approval; `program` is the id of the program that makes it, if one does."""
 
     call: PolicyCall
     terms: Terms
     thread_id: str
     requesters: Sequence[str]
     key: str
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,11 @@ class GrantCheck:
         if limits is None:
             return None
         store, now = self.grants.storage.grants, self.grants.clock()
-        for grant in await store.current(new.thread_id, now_ms=now):
+        if new.program:
+            grants = await store.of_program(new.program, now_ms=now)
+        else:
+            grants = await store.current(new.thread_id, now_ms=now)
+        for grant in grants:
             if _covers(grant, new, limits) and await self._counts(grant, new):
                 return grant
         return None
@@ -211,11 +217,12 @@ def _covers(grant: Grant, new: NewCall, limits: GrantTerms) -> bool:
     call = new.call
     requesters, given_by = set(new.requesters), set(grant.requesters)
     has_uses = not grant.is_used_up or new.key in grant.uses
-    is_same = (grant.agent, grant.tool, grant.ruling) == (
+    is_same = (grant.program, channel_of(grant.thread_id), grant.agent) == (
+        new.program,
+        channel_of(new.thread_id),
         agents_at(call.address),
-        call.tool,
-        new.terms.digest,
     )
+    is_same = is_same and (grant.tool, grant.ruling) == (call.tool, new.terms.digest)
     if not (has_uses and is_same and requesters and requesters <= given_by):
         return False
     if not {*grant.vary} <= {*limits.vary}:

@@ -66,6 +66,15 @@ async def test_a_grant_is_added_once(storage: Stores) -> None:
     assert await storage.grants.current("T1:C1:9", now_ms=1_000) == []
 
 
+async def test_grants_of_a_program_are_found_until_they_end(storage: Stores) -> None:
+    for name, program in (("a", "prg_1"), ("b", "prg_1"), ("c", "prg_2"), ("d", "")):
+        await storage.grants.add(a_grant(name, program=program))
+    await storage.grants.end("b", by="U1", now_ms=2_000)
+    for now_ms, names in ((8_999, ["a"]), (9_000, [])):
+        grants = await storage.grants.of_program("prg_1", now_ms=now_ms)
+        assert [grant.grant_id for grant in grants] == names
+
+
 async def test_there_is_no_grant_of_another_id(storage: Stores) -> None:
     with pytest.raises(RecordNotFoundError):
         await storage.grants.get("nothing")

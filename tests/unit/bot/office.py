@@ -34,7 +34,7 @@ from bot.ports.people import Actor
 from bot.ports.policy import CurrentPolicy
 from bot.ports.threads import CheckedCall, Presence, TaskBoard
 from bot.questions.record import Rules
-from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.approval import Approval, Decision, GrantRequest, Kind, Status
 from bot.records.approval_queries import open_of
 from bot.records.people import DelegationRecord
 from bot.scheduler import DueWork
@@ -328,6 +328,7 @@ class Office(Wiring):
         reason: str = "",
         edited: dict[str, object] | None = None,
         answers: Json = None,
+        allowance: GrantRequest | None = None,
     ) -> Approval:
         """What the listeners do for a click or a form, and the work that follows."""
         actor = an_actor(by)
@@ -343,6 +344,7 @@ class Office(Wiring):
                 at_ms=self.clock(),
                 reason=reason,
                 answer=answers,
+                allowance=allowance,
                 digest=seen.digest,
             )
             decided = await self.approvals.decide(seen, decision, actor, surface=Surface.CARD)
