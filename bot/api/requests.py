@@ -40,6 +40,7 @@ from bot.questions.base import QuestionDraft, brief_of
 from bot.questions.form import AnswerForm, Form, Option
 from bot.questions.record import NewRequest, Rules, new_approval
 from bot.records.approval import (
+    CARD,
     PENDING,
     Approval,
     Decision,
@@ -195,7 +196,7 @@ class ProgramRequests:
         The record of the first message decides which process posts it.
         """
         place = approval.place
-        if not place.group or approval.thread_ts:
+        if not place.group or approval.thread_ts or approval.message(CARD) is None:
             return approval
         try:
             thread_ts = await self._root(approval)

@@ -227,6 +227,12 @@ async def test_the_first_message_of_a_group_says_what_it_is(storage: SqliteStore
     assert all(record.thread_card.ts for record in records)
 
 
+async def test_a_group_without_a_card_has_no_message(storage: SqliteStores) -> None:
+    office = an_office(storage, ALLOWS)
+    assert (await a_request(office, where={"group": "run-9"})).status == "approved"
+    assert (office.notices.groups, office.notifier.cards) == ([], {})
+
+
 async def test_a_group_whose_first_message_failed_gets_it_later(storage: SqliteStores) -> None:
     office = an_office(storage)
     office.notices.is_down = True
