@@ -22,6 +22,7 @@ from countersign_client.canonical import canonical
 from countersign_client.errors import CountersignError
 from countersign_client.mcp.http import checked_hosts
 from countersign_client.mcp.proxy import BETWEEN
+from countersign_client.mcp.tasks import RequestTasks
 from countersign_client.requests import NotApproved, NotStarted, Request, StillPending
 from countersign_client.runs import AsyncRun
 from countersign_client.sentences import text_for_model
@@ -149,6 +150,17 @@ class AskingTools:
             people = self._connect(context)
             request = await self._waited(context, people, await people.get(id), wait_seconds)
             return await self._handed(people, request)
+
+    async def read(self, context: Context[Any], request_id: str) -> tuple[Request, AskedPeople]:
+        """Read a request, and hand over its decision.
+
+        Args:
+            context: Of the call.
+            request_id: The request.
+        """
+        people = self._connect(context)
+        request = await people.get(request_id)
+        return request, await self._handed(people, request)
 
     async def cancel_request(
         self,
@@ -326,7 +338,9 @@ def build_server(connect: Connect, session: str, name: str) -> MCPServer[Any]:
         name: Before the names of tools of the permission prompt, for the policy.
     """
     tools = AskingTools(connect, session, name)
-    server: MCPServer[Any] = MCPServer("countersign", instructions=_ABOUT)
+    server: MCPServer[Any] = MCPServer(
+        "countersign", instructions=_ABOUT, extensions=[RequestTasks(tools)]
+    )
     asks = ToolAnnotations(open_world_hint=True)
     listed: list[tuple[Callable[..., Any], ToolAnnotations, bool]] = [
         (tools.request_approval, asks, True),

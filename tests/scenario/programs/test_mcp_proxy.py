@@ -186,6 +186,12 @@ async def test_each_end_of_a_call(bench: Bench, transport: str, era: str) -> Non
         rejected = await client.call_tool("deploy", {"env": "production", "replicas": 9})
         await people
         assert (rejected.is_error, texts(rejected)) == (True, "Rejected by Ada: not on Friday")
+        people = bench.later(bench.door.server.expire)
+        expired = await client.call_tool("deploy", {"env": "production", "replicas": 8})
+        await people
+        assert expired.is_error
+        assert "nobody answered" in texts(expired)
+        assert "This is no rejection." in texts(expired)
         bench.door.server.policy = "allow"
         failed = await client.call_tool("fail", {"text": "no disk"})
         assert failed.is_error

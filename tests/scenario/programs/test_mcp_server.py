@@ -6,23 +6,27 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import httpx
 import httpx2
 import pytest
 from mcp.client import Client
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolResult, Request, Result
+from pydantic import BaseModel, Field
 
 from countersign_client import AsyncCountersign
 from countersign_client.mcp.server import build_server
 from tests.scenario.programs.test_mcp_proxy import ERAS, Bench, free_port, listening, texts
 from tests.support.programs.loopback import Loopback
-from tests.support.programs.server import KEY
+from tests.support.programs.server import KEY, Record
 
 CALL = {"title": "Deploy payments", "tool": "deploy", "arguments": {"env": "production"}}
 
@@ -92,7 +96,7 @@ async def test_a_request_that_pends_is_a_success_that_says_how_to_go_on(
         assert told["status"] == "pending"
         assert "get_request" in told["next"]
         with pytest.raises(Exception, match=r"(?i)timed out|timeout"):
-            await agent.client.call_tool("request_approval", CALL, read_timeout_seconds=0.3)
+            await agent.client.call_tool("request_approval", CALL, read_timeout_seconds=2)
         people = bench.approve()
         done = await agent.call("get_request", id=told["id"])
         await people
@@ -123,6 +127,95 @@ async def test_each_other_end_is_told_as_what_it_is(bench: Bench) -> None:
             "Not run: an admin has frozen all starts.",
         )
         assert "arguments" not in told["decision"]
+
+
+class Tasks(ClientExtension):
+    """Polls a task to its end, and cancels it first if that is wanted."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self.meanwhile = meanwhile
+        self.states: list[dict[str, Any]] = []
+        self.cancels = False
+
+    def claims(self) -> list[ResultClaim[Any]]:
+        return [ResultClaim(result_type="task", model=Task, resolve=self._resolve)]
+
+    async def _resolve(self, task: Task, context: ClaimContext) -> CallToolResult:
+        self.states.append(task.model_dump(by_alias=True))
+        for _ in range(3):
+            method = "tasks/cancel" if self.cancels and len(self.states) == 2 else "tasks/get"
+            asked = MethodCall(method=method, params={"taskId": task.task_id})
+            told = await context.session.send_request(asked, Answer)
+            answer = told.model_dump()
+            self.states.append(answer)
+            if "result" in answer:
+                return CallToolResult.model_validate(answer["result"])
+            self.meanwhile()
+        return CallToolResult(content=[], is_error=True)
+
+
+class Task(Result):
+    """The answer to a call that became a task."""
+
+    result_type: Literal["task"] = Field(alias="resultType")
+    task_id: str = Field(alias="taskId")
+    status: str
+    ttl_ms: int | None = Field(alias="ttlMs")
+    poll_interval_ms: int = Field(alias="pollIntervalMs")
+    created_at: str = Field(alias="createdAt")
+    last_updated_at: str = Field(alias="lastUpdatedAt")
+
+
+class Answer(BaseModel, extra="allow"):
+    """The answer to such a call."""
+
+
+class MethodCall(Request[dict[str, Any], str]):
+    """A call of a method of the extension."""
+
+
+async def test_69_a_task_is_polled_to_its_end(bench: Bench) -> None:
+    server = bench.door.server
+
+    def approve() -> None:
+        bench.door.do(lambda: server.approve(bench.door.request()))
+
+    tasks = Tasks(approve)
+    async with Agent(bench, extensions=[tasks]) as agent:
+        result = await agent.client.call_tool("request_approval", CALL)
+        assert (result.structured_content or {})["status"] == "approved"
+        assert (result.structured_content or {})["execution_id"]
+        assert json.loads(texts(result)) == result.structured_content
+    record = bench.door.request()
+    assert [state["status"] for state in tasks.states] == ["working", "working", "completed"]
+    assert {state["taskId"] for state in tasks.states} == {record.shown["id"]}
+    assert {state["pollIntervalMs"] for state in tasks.states} == {5_000}
+    assert record.shown["execution"]["state"] == "started"
+
+
+async def test_69_a_cancelled_task_withdraws_the_card(bench: Bench) -> None:
+    tasks = Tasks(lambda: None)
+    tasks.cancels = True
+    async with Agent(bench, extensions=[tasks]) as agent:
+        await agent.client.call_tool("ask_people", {"question": "Which region?"})
+    assert [state.get("status") for state in tasks.states] == [
+        "working",
+        "working",
+        None,
+        "cancelled",
+    ]
+    assert bench.door.request().shown["status"] == "cancelled"
+
+
+async def test_69_a_client_without_tasks_gets_none(bench: Bench) -> None:
+    async with Agent(bench) as agent:
+        told = await agent.call("request_approval", **CALL, wait_seconds=0)
+        assert told["status"] == "pending"
+        asked = MethodCall(method="tasks/get", params={"taskId": "apr_" + "f" * 32})
+        with pytest.raises(MCPError, match="not-found"):
+            await agent.client.session.send_request(asked, Answer)
 
 
 async def test_people_answer_questions(bench: Bench) -> None:
@@ -251,6 +344,33 @@ async def test_http_asks_with_the_key_of_the_caller(bench: Bench, era: str, addr
                 assert told in texts(result)
                 assert result.is_error == (key != KEY)
     assert len(bench.door.server.records) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_67_each_end_over_http(bench: Bench, era: str, address: str) -> None:
+    server = bench.door.server
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(address, http_client=http), mode=era) as client,
+    ):
+
+        async def asked(deed: Callable[[Record], object], **more: Any) -> tuple[str, Any, str]:
+            people = bench.later(deed)
+            result = await client.call_tool("request_approval", {**CALL, **more})
+            await people
+            told = result.structured_content or {}
+            return told["status"], (told["decision"] or {}).get("arguments"), told["next"]
+
+        assert (await asked(server.approve))[:2] == ("approved", CALL["arguments"])
+        edited = {"env": "staging"}
+        change = partial(server.approve, arguments=edited)
+        assert (await asked(change, edit=True, key="2"))[:2] == ("approved", edited)
+        rejection = await asked(partial(server.reject, reason="too late"), key="3")
+        assert rejection == ("rejected", None, "Rejected by Ada: too late")
+        status, _, told = await asked(server.expire, key="4")
+        assert status == "expired"
+        assert "This is no rejection." in told
 
 
 async def test_http_answers_no_other_host_and_no_page(bench: Bench, address: str) -> None:

@@ -425,6 +425,10 @@ class Server:
         record.shown["execution"]["state"] = "ready"
         self._move(record)
 
+    def expire(self, record: Record) -> None:
+        """Let the time for an answer be over."""
+        self._move(record, status="expired")
+
     def look(self) -> None:
         """Let expire, lapse and become unknown what is due."""
         for record in self.records.values():

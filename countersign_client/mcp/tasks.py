@@ -1,0 +1,122 @@
+"""Requests as tasks, for clients that can poll: the extension io.modelcontextprotocol/tasks.
+
+Source:
+    https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.extension import Extension, MethodBinding
+from mcp.server.mcpserver import Context
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, RequestParams
+from pydantic import BaseModel, Field
+
+from countersign_client.errors import CountersignError
+from countersign_client.requests import Request
+
+POLL_MS = 5_000
+_NAME = "io.modelcontextprotocol/tasks"
+_ASKING = ("request_approval", "ask_people")
+
+
+class TaskParams(RequestParams):
+    """The parameters of `tasks/get` and `tasks/cancel`; a task is a request."""
+
+    task_id: str = Field(alias="taskId")
+
+
+class RequestReader(Protocol):
+    """Reads and withdraws requests of a caller."""
+
+    async def read(self, context: Context[Any], request_id: str) -> tuple[Request, BaseModel]:
+        """Read a request, and what the tool would say; an approval is handed over."""
+
+    async def cancel_request(self, *, context: Context[Any], id: str) -> BaseModel:  # noqa: A002
+        """Withdraw a request."""
+
+
+class RequestTasks(Extension):
+    """Answers a call with a task while people think, if the client takes tasks."""
+
+    identifier = _NAME
+
+    def __init__(self, asked: RequestReader) -> None:
+        """Begin.
+
+        Args:
+            asked: The tools.
+        """
+        self._asked = asked
+
+    def methods(self) -> Sequence[MethodBinding]:
+        """Give the methods of a task."""
+        return [
+            MethodBinding("tasks/get", TaskParams, self._get),
+            MethodBinding("tasks/cancel", TaskParams, self._cancel),
+        ]
+
+    async def intercept_tool_call(
+        self,
+        params: CallToolRequestParams,
+        ctx: ServerRequestContext[Any, Any],
+        call_next: CallNext,
+    ) -> HandlerResult:
+        """Do not wait for people in the call, and answer with a task while they think."""
+        capabilities = ctx.session.client_capabilities
+        declared = (capabilities.extensions if capabilities else None) or {}
+        if params.name not in _ASKING or _NAME not in declared:
+            return await call_next(ctx)
+        params.arguments = {**(params.arguments or {}), "wait_seconds": 0}
+        result = await call_next(ctx)
+        told = result.structured_content if isinstance(result, CallToolResult) else None
+        if not told or told.get("status") != "pending":
+            return result
+        request, _ = await self._asked.read(Context(request_context=ctx), str(told["id"]))
+        return {"resultType": "task", **_task(request, "working")}
+
+    async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> HandlerResult:
+        try:
+            request, told = await self._asked.read(Context(request_context=ctx), params.task_id)
+        except (CountersignError, ValueError, TypeError) as error:
+            raise MCPError(INVALID_PARAMS, f"Countersign: {error}") from None
+        if request.status == "pending":
+            return _task(request, "working")
+        if request.status == "cancelled":
+            return _task(request, "cancelled")
+        text = {"type": "text", "text": told.model_dump_json()}
+        result = {
+            "resultType": "complete",
+            "content": [text],
+            "structuredContent": told.model_dump(mode="json"),
+            "isError": False,
+        }
+        return {**_task(request, "completed"), "result": result}
+
+    async def _cancel(
+        self, ctx: ServerRequestContext[Any, Any], params: TaskParams
+    ) -> HandlerResult:
+        try:
+            await self._asked.cancel_request(
+                context=Context(request_context=ctx), id=params.task_id
+            )
+        except (CountersignError, ValueError, TypeError) as error:
+            raise MCPError(INVALID_PARAMS, f"Countersign: {error}") from None
+        return {}
+
+
+def _task(request: Request, status: str) -> dict[str, Any]:
+    more = request.model_extra or {}
+    return {
+        "taskId": request.id,
+        "status": status,
+        "statusMessage": f"{request.title}: {request.status}",
+        "createdAt": more.get("created_at"),
+        "lastUpdatedAt": more.get("updated_at"),
+        "ttlMs": None,
+        "pollIntervalMs": POLL_MS,
+    }
