@@ -341,6 +341,7 @@ def programs_of(
         storage=parts.storage,
         directory=directory,
         starts=lambda: parts.starts,
+        triggers=lambda: parts.triggers,
         link_of=parts.slack.notifier.thread_link,
         url=url,
     )
@@ -574,7 +575,8 @@ async def _listen_to_programs(
     programs, clock = countersign.programs, countersign.sweep.clock
     if not isinstance(programs, Programs):
         return
-    await _first_key(countersign.storage.programs)
+    if not programs.threads.triggers().entries:
+        await _first_key(countersign.storage.programs)
     door = ApiDoor(
         use=programs,
         keys=programs.keys,

@@ -35,6 +35,7 @@ from bot.stores import Stores
 from bot.tasks import Tasks
 from bot.threads.outbox import Outbox
 from bot.threads.parked import ParkedThreads
+from bot.triggers.schedules import Schedules
 from bot.triggers.starting import ThreadStarts
 from storage.errors import StorageError
 
@@ -76,6 +77,7 @@ class DueWork:
         frozen: Shows freezes on pending cards, if any.
         alerts: Tells people about freezes, if any.
         starts: Begins threads that no person starts, if any.
+        schedules: Starts agents at due times, if any.
         clocks: Compares clocks with the database server, if necessary.
         programs: Delivers events to programs, if any.
     """
@@ -94,6 +96,7 @@ class DueWork:
     frozen: FrozenCards | None = None
     alerts: FreezeAlerts | None = None
     starts: ThreadStarts | None = None
+    schedules: Schedules | None = None
     clocks: ClockWatch | None = None
     programs: ProgramCalls | None = None
     failing: dict[str, Exception] = field(default_factory=dict, init=False)
@@ -116,6 +119,7 @@ class DueWork:
             "requests": self._attend,
             "threads": self._work,
             "starts": self._start,
+            "schedules": self._start_on_time,
             "private answers": self._tell,
             "standing grants": self._attend_grants,
             "parked": self._go_on,
@@ -158,6 +162,9 @@ class DueWork:
         for start in starts:
             self.spawn(self.starts.work(start.id))
         return len(starts)
+
+    async def _start_on_time(self, _: int) -> int:
+        return 0 if self.schedules is None else await self.schedules.look()
 
     async def _tell(self, now: int) -> int:
         whispers = await self.storage.ephemeral_messages.due(now_ms=now, limit=BATCH)
@@ -355,6 +362,7 @@ class TimeLapse:
         approvals = await storage.approvals.due(now_ms=_FAR_MS, limit=1)
         threads = await storage.threads.due(now_ms=_FAR_MS, limit=1)
         whispers = await storage.ephemeral_messages.due(now_ms=_FAR_MS, limit=1)
+        starts = await storage.starts.due(now_ms=_FAR_MS, limit=1)
         times = [approval.due_ms for approval in approvals] + [thread.due_ms for thread in threads]
-        times += [message.due_ms for message in whispers]
+        times += [message.due_ms for message in whispers] + [start.due_ms for start in starts]
         return min((at_ms for at_ms in times if at_ms is not None), default=None)

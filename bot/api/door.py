@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 from pydantic import BaseModel
 
+from agents.core.codec import Json
 from bot.api.bodies import MAX_BODY, parse_json, shaped
 from bot.api.cursors import read_cursor, write_cursor
 from bot.api.hooks import ApiHookInput, ApiHookQuery, answer_of, failed, is_allowed, request_of
@@ -239,6 +240,7 @@ class ApiDoor:
             return await act(await self._checked(route, http))
 
         open_routes: dict[str, Handler] = {
+            "fireTrigger": self._fire,
             "getProblem": self._show_problem,
             "getOpenapi": self._show_document,
         }
@@ -379,6 +381,19 @@ class ApiDoor:
     async def _stop_thread(self, call: ProgramRequest) -> web.Response:
         stopping = self.use.stop_thread(call.caller, call.thread)
         return _answer(await self._whole(stopping), status=202)
+
+    async def _fire(self, http: web.Request) -> web.Response:
+        address, name = self._address_of(http), http.match_info["name"]
+        self.keys.wrong.check(address)
+        body = await http.read()
+        try:
+            delivery = self.use.check_delivery(name, http.headers, body)
+        except ApiProblemError:
+            self.keys.wrong.note(address)
+            raise
+        value = cast(Json, parse_json(body))
+        thread = await self._whole(self.use.fire(name, delivery, value))
+        return web.Response(status=204) if thread is None else _answer(thread, status=202)
 
     async def _me(self, call: ProgramRequest) -> web.Response:
         program, key = call.caller.program, call.caller.key

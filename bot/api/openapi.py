@@ -10,7 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from bot.api.problems import CODES
 from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
-from bot.api.shapes import REQUEST_ID, THREAD_ID, ApiProblemBody
+from bot.api.shapes import REQUEST_ID, THREAD_ID, TRIGGER, ApiProblemBody
 
 VERSION = "1.0.0"
 """Version of the API, in answers and in the document."""
@@ -33,9 +33,11 @@ _HEADERS = {
         "description": "Id of the last event: the stream begins a minute before it.",
     },
 }
+NO_CONTENT = 204
 _PATH = {
     "id": {"schema": {"type": "string", "pattern": REQUEST_ID}},
     "code": {"schema": {"type": "string"}},
+    "name": {"schema": {"type": "string", "pattern": TRIGGER}},
 }
 _OF_THREADS = {"id": {"schema": {"type": "string", "pattern": THREAD_ID}}}
 
@@ -85,7 +87,7 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
         "security": [{"key": scopes}] if route.needs_key else [],
         "parameters": list(_parameters(route)),
         "responses": {
-            **{str(status): _answer(route, meaning) for status, meaning in route.statuses},
+            **{str(status): _answer(route, status, meaning) for status, meaning in route.statuses},
             **{
                 str(status): {"$ref": f"#/components/responses/Problem{status}"}
                 for status in sorted(route.problems)
@@ -111,7 +113,9 @@ def _parameters(route: ApiRoute) -> Iterator[dict[str, Any]]:
             yield {"name": name, "in": "query", "required": False, "schema": _renamed(schema)}
 
 
-def _answer(route: ApiRoute, meaning: str) -> dict[str, Any]:
+def _answer(route: ApiRoute, status: int, meaning: str) -> dict[str, Any]:
+    if status == NO_CONTENT:
+        return {"description": meaning}
     schema: dict[str, Any] = {"type": "string"}
     if route.answer is not None:
         schema = {"$ref": _AT + _name(route.answer.__name__)}

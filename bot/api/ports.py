@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from agents.core.codec import Json
 from bot.api.shapes import (
     ApiCreateRequest,
     ApiCreateThread,
@@ -209,6 +210,20 @@ class ProgramUseCases(Protocol):
 
         Raises:
             ApiProblemError: `not-found`.
+        """
+
+    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
+        """Return the identity of a delivery to a trigger, from its headers and its raw body.
+
+        Raises:
+            ApiProblemError: `not-found` or `signature-invalid`.
+        """
+
+    async def fire(self, name: str, delivery: str, body: Json) -> ApiThread | None:
+        """Start the thread of a trigger; None if its conditions do not hold.
+
+        Raises:
+            ApiProblemError: The delivery came before, or nothing starts now.
         """
 
     def changed_since(

@@ -16,6 +16,7 @@ CODES: dict[str, tuple[int, str]] = {
     "key-invalid": (401, "Unknown key"),
     "key-revoked": (401, "The key was revoked"),
     "key-expired": (401, "The key has expired"),
+    "signature-invalid": (401, "The signature is wrong, old, or used before"),
     "scope-missing": (403, "The key may not do this"),
     "tool-out-of-scope": (403, "The key may not name this tool"),
     "channel-out-of-scope": (403, "The key may not ask in this channel"),

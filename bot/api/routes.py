@@ -204,6 +204,16 @@ ROUTES = (
         statuses=((200, "The decision"),),
     ),
     ApiRoute(
+        name="fireTrigger",
+        method="POST",
+        path="/v1/triggers/{name}",
+        summary="A webhook starts the agent that countersign.yaml names, by its own signature",
+        needs_key=False,
+        answer=ApiThread,
+        statuses=((202, "Taken"), (204, "The conditions of the trigger do not hold")),
+        problems=(400, 401, 403, 404, 409, 413, 422, 429, 503),
+    ),
+    ApiRoute(
         name="getMe",
         method="GET",
         path="/v1/me",

@@ -78,6 +78,7 @@ REQUEST_ID = r"^apr_[0-9a-f]{32}$"
 THREAD_ID = r"^thr_[0-9a-f]{32}$"
 MOST_TEXT = 12_000
 """Longest input of a thread that no person starts, in characters."""
+TRIGGER = r"^[a-z][a-z0-9-]{0,39}$"
 DIGEST = r"^sha256:[0-9a-f]{64}$"
 
 RequestId: TypeAlias = Annotated[str, StringConstraints(pattern=REQUEST_ID)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from agents.core.codec import Json
 from bot.api.canonical import canonical
 from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
@@ -24,6 +25,7 @@ from bot.stores import Stores
 from bot.threads.closing import GIVEN_UP
 from bot.threads.runs.streaming import post_id
 from bot.triggers.starting import ThreadStarts
+from bot.triggers.triggers import AgentTriggers
 from storage.errors import RecordNotFoundError
 
 _FINGERPRINTED = ("agent", "title", "text", "requested_for")
@@ -34,9 +36,12 @@ _DETAILS = {
     "channel-out-of-scope": "The bot is not in this channel. Invite it there.",
     "rate-limited": "Too many threads started without a person in the last hour.",
     "idempotency-key-reused": "This Idempotency-Key names another thread.",
+    "held": "The trigger sends the same text again and again. It is held until it has been quiet.",
+    "not-found": "",
+    "signature-invalid": "",
     "owner-left": "The owner is no full member of the workspace any more.",
 }
-_CODES = {"agent-unknown": "invalid", "owner-left": "key-revoked"}
+_CODES = {"agent-unknown": "invalid", "owner-left": "key-revoked", "held": "rate-limited"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,7 @@ class ProgramThreads:
         storage: The database.
         directory: Looks people up.
         starts: Returns what starts threads.
+        triggers: Returns the triggers of the file.
         link_of: Returns the address of a thread in Slack; empty without one.
         url: Public address of the API.
     """
@@ -54,6 +60,7 @@ class ProgramThreads:
     storage: Stores
     directory: Directory
     starts: Callable[[], ThreadStarts]
+    triggers: Callable[[], AgentTriggers]
     link_of: Callable[[ThreadStart], Awaitable[str]]
     url: str
 
@@ -133,6 +140,29 @@ class ProgramThreads:
             detail = "requested_for names no active member of the workspace."
             raise ApiProblemError("person-unknown", detail)
         return {named: person.name}
+
+    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
+        """Return the identity of a delivery to a trigger; see `AgentTriggers.check`.
+
+        Raises:
+            ApiProblemError: `not-found` or `signature-invalid`.
+        """
+        try:
+            return self.triggers().check(name, headers, body)
+        except StartRefusedError as refused:
+            raise problem_of(refused) from refused
+
+    async def fire(self, name: str, delivery: str, body: Json) -> ApiThread | None:
+        """Start the thread of a trigger; None if its conditions do not hold.
+
+        Raises:
+            ApiProblemError: The delivery came before, or nothing starts now.
+        """
+        try:
+            start = await self.triggers().fire(name, delivery, body)
+        except StartRefusedError as refused:
+            raise problem_of(refused) from refused
+        return await self.state(start) if start is not None else None
 
     async def get(self, caller: ApiCaller, start_id: str) -> ApiThread:
         """Return the present state of a thread.
@@ -219,6 +249,7 @@ def problem_of(refused: StartRefusedError) -> ApiProblemError:
         _DETAILS[refused.code],
         request=refused.request,
         retry_after_s=refused.retry_after_s,
+        status=403 if refused.code == "owner-left" else None,
     )
 
 

@@ -161,6 +161,14 @@ class Programs:
         """Stop a thread at the next safe point."""
         return await self.threads.stop(caller, thread)
 
+    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
+        """Return the identity of a delivery to a trigger."""
+        return self.threads.check_delivery(name, headers, body)
+
+    async def fire(self, name: str, delivery: str, body: Json) -> ApiThread | None:
+        """Start the thread of a trigger."""
+        return await self.threads.fire(name, delivery, body)
+
     @asynccontextmanager
     async def changed_since(
         self, caller: ApiCaller, since_ms: int | None

@@ -50,6 +50,10 @@ class ThreadStart(WorkDocument):
     """Slack user ids of the owner and of the person for whom the program asks."""
     created_ms: int
     expires_ms: int
+    deliveries: tuple[str, ...] = ()
+    """Identities of the webhooks that named this start, so that none is taken twice."""
+    under: str = ""
+    """`ts` of the first message of the open thread that it joins; empty for a thread of its own."""
     thread_id: str = ""
     """Id of its thread; empty until its first message is in Slack."""
     failure: Text = ""
@@ -63,9 +67,9 @@ class ThreadStart(WorkDocument):
         return name_of(self.thread_id) if self.thread_id else ""
 
     def begun(self, ts: str) -> ThreadStart:
-        """Record that the first message is in Slack. It is due again when its time is over."""
-        thread_id = thread_id_of(self.team_id, self.channel_id, ts)
-        return self.changed(thread_id=thread_id, due_ms=self.expires_ms)
+        """Record that its message is in Slack. It is due again when its time is over."""
+        thread_id = thread_id_of(self.team_id, self.channel_id, self.under or ts)
+        return self.changed(thread_id=thread_id, due_ms=None if self.under else self.expires_ms)
 
 
 def all_requesters(origin: RequestOrigin) -> Sequence[str]:

@@ -69,7 +69,9 @@ from bot.threads.runs.spending import AgentBudget
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
+from bot.triggers.schedules import Schedules
 from bot.triggers.starting import ThreadStarts
+from bot.triggers.triggers import AgentTriggers
 from storage.errors import StorageError
 
 QUICK_CALL = timedelta(milliseconds=300)
@@ -485,6 +487,20 @@ class Wiring:
             spawn=self.tasks.spawn,
         )
 
+    @cached_property
+    def triggers(self) -> AgentTriggers:
+        """The webhooks that start agents."""
+        return AgentTriggers(
+            entries=self.roster.triggers, starts=self.starts, team_id=self.slack.team_id
+        )
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """The times at which agents start."""
+        return Schedules(
+            entries=self.roster.schedules, starts=self.starts, team_id=self.slack.team_id
+        )
+
     def wake(self, thread_id: str) -> None:
         """Start the work on a thread."""
         self.tasks.spawn(self.threads.work(thread_id))
@@ -581,6 +597,7 @@ class Wiring:
             alerts=self.freeze_alerts,
             starts=self.starts,
             programs=self.programs,
+            schedules=self.schedules,
         )
 
     def _retention(self) -> Retention | None:

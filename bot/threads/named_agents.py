@@ -26,6 +26,7 @@ from bot.policy.parser.source import MAX_BYTES, SourceNode, read_source
 from bot.policy.parser.structure import refused
 from bot.policy.values import as_tuple, refuse, wrong_type
 from bot.threads.runs.model_limits import ModelLimits, has_price
+from bot.triggers.entries import ScheduleEntry, TriggerEntry
 
 VARIABLE = "COUNTERSIGN_AGENTS_FILE"
 MOST_PROMPTS = 4
@@ -47,6 +48,10 @@ def _shaped(form: str, remedy: str) -> BeforeValidator:
 
 _Name = Annotated[
     str, _shaped(AGENT_NAME, "begin with a small letter; then small letters, digits, - and _")
+]
+_StartName = Annotated[
+    str,
+    _shaped(r"[a-z][a-z0-9-]{0,39}", "begin with a small letter; then small letters, digits and -"),
 ]
 _Words = Annotated[str, _shaped(r"(?s)(?=.*\S).{1,2000}", "write from 1 to 2,000 characters")]
 _Line = Annotated[str, _shaped(r"(?=.*\S).{1,75}", "write one line of at most 75 characters")]
@@ -90,10 +95,12 @@ class AgentEntry(Filled):
 
 
 class RosterFile(Filled):
-    """The file: agents by the name with which people address them."""
+    """The file: agents by the name with which people address them; triggers and schedules."""
 
     version: Literal[1]
     agents: dict[_Name, AgentEntry]
+    triggers: dict[_StartName, TriggerEntry] = Field(default_factory=dict)
+    schedules: dict[_StartName, ScheduleEntry] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +111,8 @@ class Roster:
     descriptions: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, tuple[PromptEntry, ...]] = field(default_factory=dict)
     limits: Mapping[str, ModelLimits] = field(default_factory=dict)
+    triggers: Mapping[str, TriggerEntry] = field(default_factory=dict)
+    schedules: Mapping[str, ScheduleEntry] = field(default_factory=dict)
 
     def offered(self) -> tuple[Prompt, ...]:
         """Return the prompts of a direct message: the default agent's first.
@@ -163,7 +172,7 @@ def read_roster(data: bytes, model: Model) -> Roster:
         raise PolicyError([*problems, *refused(RosterFile, root, error)]) from error
     loaded, faults = _loaded(root, file, model)
     problems += [*_without_agents(root, file), *_double_places(root), *faults]
-    problems += _unpriced(root, file, model)
+    problems += [*_unpriced(root, file, model), *_unknown_agents(root, file)]
     if problems:
         raise PolicyError(problems)
     return _roster(file, loaded)
@@ -181,6 +190,8 @@ def _roster(file: RosterFile, loaded: Mapping[str, Agent]) -> Roster:
         },
         prompts={name: entry.prompts for name, entry in entries.items() if entry.prompts},
         limits={name: entry.limits for name, entry in entries.items() if entry.limits},
+        triggers=file.triggers,
+        schedules=file.schedules,
     )
 
 
@@ -216,6 +227,16 @@ def _unpriced(root: SourceNode, file: RosterFile, model: Model) -> Iterator[Poli
         fault = f"the model {model.model_name!r} has no known price"
         remedy = "add price: {input: 2.50 USD, output: 10 USD} of a million tokens, or limit tokens"
         yield node.problem("bad_value", fault, remedy)
+
+
+def _unknown_agents(root: SourceNode, file: RosterFile) -> Iterator[PolicyProblem]:
+    """Yield triggers and schedules whose agent is not in the file."""
+    for part, entries in (("triggers", file.triggers), ("schedules", file.schedules)):
+        for name, entry in entries.items():
+            node = root.get(part, name, "agent")
+            if node is not None and entry.agent not in file.agents:
+                fault = f"no agent is called {entry.agent!r}"
+                yield node.problem("bad_name", fault, "name one of `agents`, or leave it out")
 
 
 def _without_agents(root: SourceNode, file: RosterFile) -> Iterator[PolicyProblem]:

@@ -78,13 +78,13 @@ class ThreadStarts:
     spawn: Spawn
 
     async def known(
-        self, id_of: Callable[[int], str], fingerprint: str
+        self, id_of: Callable[[int], str], fingerprint: str | None
     ) -> tuple[str, ThreadStart | None]:
         """Return the id that a key names now, and its start, if it was made.
 
         Args:
             id_of: Returns the id of a generation of the key: after a day, the key starts anew.
-            fingerprint: SHA-256 of the content.
+            fingerprint: SHA-256 of the content; None to take any content.
 
         Raises:
             StartRefusedError: The key names other content.
@@ -97,7 +97,7 @@ class ThreadStarts:
             except RecordNotFoundError:
                 return name, None
             if self.clock() < start.created_ms + milliseconds(SAME_KEY):
-                if start.fingerprint != fingerprint:
+                if fingerprint not in {None, start.fingerprint}:
                     raise StartRefusedError("idempotency-key-reused", request=name)
                 return name, start
             generation += 1
@@ -111,6 +111,8 @@ class ThreadStarts:
             StorageError: Nothing is known to be stored.
         """
         await self._check(start)
+        if start.failure:
+            return bool(await self.storage.starts.insert(start))
         if not await self.storage.starts.insert(start.changed(due_ms=self.clock())):
             return False
         origin = start.origin
@@ -143,6 +145,8 @@ class ThreadStarts:
         if await self.switch.covering(scope) is not None:
             raise StartRefusedError("frozen")
         if not (await self.directory.person(start.origin.owner)).is_full_member:
+            if start.origin.door is not RequestDoor.API:
+                self.tell(start, "owner-left")
             raise StartRefusedError("owner-left")
         if not await self.directory.is_in(start.channel_id):
             raise StartRefusedError("channel-out-of-scope")
@@ -158,6 +162,35 @@ class ThreadStarts:
             claim=self.storage.starts.claim, owner=self.owner, clock=self.clock
         )
         await claimed.do(start_id, self._visit)
+
+    def tell(self, start: ThreadStart, why: str) -> None:
+        """Tell the channel once why nothing starts.
+
+        Args:
+            start: What would start.
+            why: `held`, `owner-left`, `frozen` or `missed`.
+        """
+        key = (
+            start.id
+            if why in {"frozen", "missed"}
+            else f"{start.origin.program}:{start.origin.owner}"
+        )
+        if why == "held":
+            key = (
+                f"{start.origin.program}:{start.fingerprint[:16]}:{start.created_ms // 86_400_000}"
+            )
+        words = say(f"message.start_{why.replace('-', '_')}", what=sender_of(start))
+        self.spawn(self._tell_channel(start, words, key=f"{key}:{why}"))
+
+    async def _tell_channel(self, start: ThreadStart, words: str, *, key: str) -> None:
+        try:
+            await self.notices.tell(words, to=start.channel_id, key=key)
+        except DeliveryError as error:
+            logger.warning(
+                "could not tell a channel that nothing starts: %s",
+                error,
+                extra={"action": "start_failed"},
+            )
 
     async def _visit(self, hold: ClaimedRecord[ThreadStart]) -> bool:
         start = hold.record

@@ -24,7 +24,9 @@ from bot.redaction.rules import SHORTEST_VALUE
 from bot.scheduler import BETWEEN_LOOKS, BETWEEN_TICKS
 from bot.slack.directory import MAX_AGE
 from bot.threads.worker import MAX_ATTEMPTS, MAX_CRASHES, MAX_CRASHES_AFTER_ANSWER
+from bot.triggers.signatures import OLDEST_S
 from bot.triggers.starting import HOUR, MOST_IN_ALL, MOST_IN_CHANNEL, SAME_KEY
+from bot.triggers.triggers import ALIKE_WITHIN, MOST_ALIKE
 from slack_sandbox.web.arrange import MOST
 from slack_sandbox.workspace.people import first_cast
 from storage.mongo.address import OPEN_FACTOR
@@ -75,7 +77,14 @@ OF_CODE = (
     ("docs/how-to/run-on-kubernetes.md", "runs {} replicas", replicas()),
     ("docs/how-to/start-agents-without-a-person.md", "for {} hours", SAME_KEY // HOUR),
     ("docs/how-to/start-agents-without-a-person.md", "{} starts in the channel", MOST_IN_CHANNEL),
-    ("docs/how-to/start-agents-without-a-person.md", "or {} in all", MOST_IN_ALL),
+    ("docs/how-to/start-agents-without-a-person.md", "{} in all", MOST_IN_ALL),
+    ("docs/how-to/start-agents-without-a-person.md", "older than {} minutes", OLDEST_S // 60),
+    (
+        "docs/how-to/start-agents-without-a-person.md",
+        "times within {} minutes",
+        ALIKE_WITHIN.seconds // 60,
+    ),
+    ("docs/how-to/start-agents-without-a-person.md", "same text {} times", MOST_ALIKE),
     ("docs/how-to/translate.md", "at most {} characters", PLACES[r"button\..+|confirm\.(yes|no)"]),
     ("docs/how-to/use-mongodb.md", "{} times `timeoutMS`", OPEN_FACTOR),
     ("docs/how-to/write-a-policy.md", "within {} seconds", BETWEEN_LOOKS.seconds),

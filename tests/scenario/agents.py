@@ -75,6 +75,11 @@ def thrice(_: Model) -> Agent:
     return _agent([call("send", {"text": text}, id=text) for text in texts], say("That was it."))
 
 
+def sender(_: Model) -> Agent:
+    """Send a text in each thread, whatever it reads."""
+    return _agent([call("send", {"text": "look at it"}, id="c1")], [say("Sent.")])
+
+
 def failing(_: Model) -> Agent:
     """Calls a tool that raises, and says so."""
     return _agent(call("explode", {"what": "it"}, id="c1"), say("It broke."))

@@ -77,11 +77,15 @@ async def until_open(url: str) -> None:
 
 
 @asynccontextmanager
-async def a_door(tmp_path: Path, **environ: str) -> AsyncIterator[tuple[Stage, str, str]]:
+async def a_door(
+    tmp_path: Path,
+    scopes: tuple[ProgramScope, ...] = (ProgramScope.WRITE, ProgramScope.READ),
+    **environ: str,
+) -> AsyncIterator[tuple[Stage, str, str]]:
     """A bot with its door for programs open; its address, and a key."""
     port = a_port()
     async with a_stage(tmp_path, "socket", COUNTERSIGN_API_PORT=str(port), **environ) as stage:
-        key = await a_key(stage, owner="Rosa")
+        key = await a_key(stage, owner="Rosa", scopes=scopes)
         await stage.stop_bot()
         await stage.start_bot()
         url = f"http://127.0.0.1:{port}"

@@ -104,6 +104,7 @@ class SlackNotices:
             event=START_EVENT,
             record_id=start.id,
             channel_id=start.channel_id,
+            thread_ts=start.under,
             looks=start.fence > 1,
             stays=True,
         )

@@ -265,6 +265,22 @@ class FakeUseCases:
         stopped = await self.thread(caller, thread)
         return stopped.model_copy(update={"status": "stopped"})
 
+    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
+        if name != "pager":
+            raise ApiProblemError("not-found")
+        if headers.get("X-Signature") != "right":
+            raise ApiProblemError("signature-invalid")
+        return "d1"
+
+    async def fire(self, name: str, delivery: str, body: Any) -> ApiThread | None:
+        self._fail()
+        if body.get("severity") == "low":
+            return None
+        caller = ApiCaller(program=a_program(), key=a_program_key())
+        asked = ApiCreateThread(title=name, text="x")
+        started, _ = await self.start_thread(caller, asked, idempotency_key=str(body))
+        return started
+
     async def link(self, request_id: str) -> str:
         return "https://slack.test/archives/C1/p1" if request_id in self.requests else ""
 

@@ -1,0 +1,209 @@
+"""Start agents by webhooks that come in, as the file of agents says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agents.core.codec import Json
+from bot.clock import milliseconds
+from bot.errors import StartRefusedError
+from bot.records.origin import RequestDoor, RequestOrigin
+from bot.records.starts import ThreadStart
+from bot.redaction.mask import mask_text
+from bot.triggers.entries import TriggerEntry, secrets_in
+from bot.triggers.signatures import delivery_of
+from bot.triggers.starting import HOUR, SAME_KEY, ThreadStarts
+from storage.documents import update
+from storage.errors import RecordNotFoundError
+
+MOST_TEXT = 12_000
+"""Longest text that an agent gets from a trigger, in characters."""
+MOST_ALIKE = 3
+"""Maximum number of starts of a trigger with the same text within ten minutes."""
+ALIKE_WITHIN = timedelta(minutes=10)
+HELD = "held: the same text again and again"
+_MOST_TITLE = 150
+_MOST_READ = 50
+_MOST_DELIVERIES = 100
+_PATH = re.compile(r"\{([A-Za-z0-9_.-]{1,200})\}")
+_NO_SECRET = (b"a secret of a trigger that does not exist",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTriggers:
+    """The triggers of the file.
+
+    Args:
+        entries: AgentTriggers by name.
+        starts: Starts threads.
+        team_id: The workspace.
+    """
+
+    entries: Mapping[str, TriggerEntry]
+    starts: ThreadStarts
+    team_id: str
+
+    def check(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
+        """Return the identity of a delivery with a right signature.
+
+        Raises:
+            StartRefusedError: There is no such trigger, or the signature is missing, wrong or old.
+                Both take the same time.
+        """
+        entry, now_ms = self.entries.get(name), self.starts.clock()
+        kind = entry.verify.kind if entry is not None else "standard-webhooks"
+        try:
+            secrets = secrets_in(entry.verify.secret_file) if entry is not None else _NO_SECRET
+        except (OSError, ValueError) as error:
+            raise StartRefusedError("signature-invalid") from error
+        delivery = delivery_of(kind, secrets, headers, body, now_ms=now_ms)
+        if entry is None:
+            raise StartRefusedError("not-found")
+        if delivery is None:
+            raise StartRefusedError("signature-invalid")
+        return delivery
+
+    async def fire(self, name: str, delivery: str, body: Json) -> ThreadStart | None:
+        """Start a thread, or find the one that the key has named in the last 24 hours.
+
+        Args:
+            name: The trigger.
+            delivery: As `check` returned it.
+            body: The body.
+
+        Returns:
+            The start; None if the conditions of the trigger do not hold.
+
+        Raises:
+            StartRefusedError: The delivery came before, or nothing starts now.
+            DirectoryError: A look-up failed; nothing is stored.
+        """
+        entry, starts = self.entries[name], self.starts
+        members = body if isinstance(body, dict) else {}
+        if not all(condition.holds(members) is True for condition in entry.conditions):
+            return None
+        text = _filled(entry.text, body)
+        key = _filled(entry.key, body) or delivery or _digest(text)
+
+        def id_of(generation: int) -> str:
+            return f"thr_{_digest(f'trigger {name} {generation} {key}')[:32]}"
+
+        start_id, known = await starts.known(id_of, None)
+        if known is not None:
+            return await self._again(known, delivery)
+        start = await self._made(name, start_id, body, delivery=delivery)
+        is_held = await self._is_held(start)
+        if is_held:
+            start = start.changed(failure=HELD)
+        elif open_ := await self._open(start, entry):
+            start = start.changed(under=open_.thread_ts)
+        if await starts.start(start):
+            if is_held:
+                starts.tell(start, "held")
+                raise StartRefusedError("held", retry_after_s=600)
+            return start
+        return await self.fire(name, delivery, body)
+
+    async def _again(self, start: ThreadStart, delivery: str) -> ThreadStart:
+        """Take another delivery under the same key; refuse one that came before."""
+
+        def taken(now: ThreadStart) -> ThreadStart:
+            if delivery in now.deliveries:
+                raise StartRefusedError("signature-invalid")
+            return now.changed(deliveries=(*now.deliveries, delivery)[-_MOST_DELIVERIES:])
+
+        if delivery:
+            await update(self.starts.storage.starts, start.id, taken)
+        return start
+
+    async def _made(self, name: str, start_id: str, body: Json, *, delivery: str) -> ThreadStart:
+        entry, now = self.entries[name], self.starts.clock()
+        text = _filled(entry.text, body)
+        title = " ".join(_filled(entry.title, body).split())[:_MOST_TITLE] or name
+        return ThreadStart(
+            id=start_id,
+            team_id=self.team_id,
+            channel_id=entry.channel,
+            origin=RequestOrigin(
+                door=RequestDoor.TRIGGER,
+                program=f"trg_{name}",
+                program_name=name,
+                owner=entry.owner,
+            ),
+            agent=entry.agent,
+            agent_name=await self.starts.agent_of(entry.agent, entry.channel),
+            title=mask_text(title),
+            text=mask_text(text)[:MOST_TEXT],
+            fingerprint=_digest(text),
+            deliveries=(delivery,) if delivery else (),
+            requesters=(entry.owner,),
+            created_ms=now,
+            expires_ms=now + milliseconds(SAME_KEY),
+        )
+
+    async def _since(self, start: ThreadStart, within: timedelta) -> list[ThreadStart]:
+        """Return the newest starts of the same trigger, newest first."""
+        since_ms = start.created_ms - milliseconds(within)
+        where = {"origin.program": start.origin.program, "created_ms": {"$gt": since_ms}}
+        page = await self.starts.storage.starts.find(where, sort=["-created_ms"], limit=_MOST_READ)
+        return page.documents
+
+    async def _is_held(self, start: ThreadStart) -> bool:
+        """Whether the trigger sends the same text again and again, as a loop does.
+
+        It stays held until it has been quiet for ten minutes.
+        """
+        others = await self._since(start, ALIKE_WITHIN)
+        alike = [other for other in others if other.fingerprint == start.fingerprint]
+        return len(alike) >= MOST_ALIKE or any(other.failure == HELD for other in alike)
+
+    async def _open(self, start: ThreadStart, entry: TriggerEntry) -> ThreadStart | None:
+        """Return the newest open thread of the trigger, if it may have no further one.
+
+        Raises:
+            StartRefusedError: It has started too many in this hour.
+        """
+        others = await self._since(start, SAME_KEY)
+        hour_ms = start.created_ms - milliseconds(HOUR)
+        if sum(other.created_ms > hour_ms for other in others) >= entry.limits.per_hour:
+            raise StartRefusedError("rate-limited", retry_after_s=600)
+        roots = [other for other in others if not other.under and not other.failure]
+        opened = [other for other in roots if await self._is_open(other)]
+        return opened[0] if len(opened) >= entry.limits.open and opened[0].thread_id else None
+
+    async def _is_open(self, start: ThreadStart) -> bool:
+        if not start.thread_id:
+            return start.due_ms is not None
+        try:
+            thread = await self.starts.storage.threads.get(start.thread_id)
+        except RecordNotFoundError:
+            return False
+        return thread.turn_open or thread.turn == 0
+
+
+def _filled(template: str, body: Json) -> str:
+    """Put values of the body into a template; `{body}` is the whole body. Nothing is executed."""
+    return _PATH.sub(lambda match: _text_at(body, match[1]), template)
+
+
+def _text_at(body: Json, path: str) -> str:
+    value: object = body
+    for part in path.split(".") if path != "body" else ():
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return ""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,127 @@
+"""Programs, webhooks and schedules start agents of the real bot, in the stand-in for Slack."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+from standardwebhooks import Webhook
+
+from bot.records.programs import ProgramScope
+from tests.scenario.test_programs_ask import APPROVE, a_door, until_open
+from tests.support.stage import Stage
+
+SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+QUICK_S = 0.2
+"""Longest time of the answer to a webhook, in seconds."""
+
+
+def agents_file(tmp_path: Path, channel: str, owner: str) -> str:
+    secret = tmp_path / "pager"
+    secret.write_text(SECRET)
+    path = tmp_path / "countersign.yaml"
+    path.write_text(
+        f"""
+version: 1
+agents:
+  ops: {{use: "tests.scenario.agents:sender", channels: ["*"]}}
+triggers:
+  pager:
+    channel: {channel}
+    owner: {owner}
+    verify: {{kind: standard-webhooks, secret_file: {secret}}}
+    title: "Alert: {{alert.name}}"
+    text: "{{alert.text}}"
+    key: "{{alert.id}}"
+"""
+    )
+    return str(path)
+
+
+def signed(body: bytes, name: str) -> dict[str, str]:
+    now = datetime.now(UTC)
+    signature = Webhook(SECRET).sign(name, now, body.decode())
+    return {
+        "webhook-id": name,
+        "webhook-timestamp": str(int(now.timestamp())),
+        "webhook-signature": signature,
+        "Content-Type": "application/json",
+    }
+
+
+def begun(stage: Stage) -> list[str]:
+    """First messages of threads that no person started."""
+    texts = [str(message["text"]) for message in stage.messages()]
+    return [text for text in texts if text.startswith("Started by")]
+
+
+async def until_done(http: httpx.AsyncClient, at: str, status: str) -> dict[str, Any]:
+    """Return a thread when it has a status."""
+    while True:
+        body: dict[str, Any] = (await http.get(at)).json()
+        if body["status"] == status:
+            return body
+        await asyncio.sleep(0.02)
+
+
+async def test_a_program_starts_an_agent_and_its_owner_approves_nothing(tmp_path: Path) -> None:
+    """Checks 49 and 50."""
+    environ = {"COUNTERSIGN_AGENT": "tests.scenario.agents:sender"}
+    async with a_door(tmp_path, (ProgramScope.THREADS,), **environ) as (stage, url, key):
+        headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "alert-1"}
+        async with httpx.AsyncClient(base_url=url, headers=headers) as http:
+            body = {"title": "Payments p99 is high", "text": "deploy payments 1.4.2 to production"}
+            made = (await http.post("/v1/threads", json=body)).json()
+            card = await stage.card(word=APPROVE)
+            assert "the program ci (of Rosa" in card["text"]
+            waiting = await until_done(http, f"/v1/threads/{made['id']}", "waiting")
+            assert len(waiting["pending"]) == 1
+            again = await http.post("/v1/threads", json=body)
+            assert (again.status_code, again.json()["id"]) == (200, made["id"])
+            await stage.click("Rosa", card, APPROVE)
+            await stage.whispered("Rosa", "you")
+            await stage.click("Ada", card, APPROVE)
+            await until_done(http, f"/v1/threads/{made['id']}", "done")
+            link = await http.get(f"/t/{made['id']}")
+            assert link.status_code == 302
+        (root,) = begun(stage)
+        assert root.startswith("Started by the program ci (of Rosa")
+
+
+async def test_a_webhook_starts_an_agent_within_200_ms(tmp_path: Path) -> None:
+    """Checks 49 and 51."""
+    async with a_door(tmp_path) as (stage, url, _):
+        await stage.stop_bot()
+        path = agents_file(tmp_path, stage.channel, stage.user("Rosa"))
+        await stage.start_bot(COUNTERSIGN_AGENTS_FILE=path)
+        await until_open(url)
+        at = f"{url}/v1/triggers/pager"
+        async with httpx.AsyncClient() as http:
+            refused = [
+                await http.post(at, content=b"{}", headers=headers)
+                for headers in (
+                    {},
+                    {**signed(b"{}", "m0"), "webhook-id": "m1"},
+                    signed(b"[]", "m0"),
+                )
+            ]
+            assert {answer.status_code for answer in refused} == {401}
+            took: list[float] = []
+            for number in range(3):
+                text = f"deploy payments 1.4.{number} to production"
+                alert = {"id": f"a{number}", "name": "latency", "text": text}
+                body = json.dumps({"alert": alert}).encode()
+                began = time.monotonic()
+                taken = await http.post(at, content=body, headers=signed(body, f"m{number}"))
+                took.append(time.monotonic() - began)
+                assert taken.status_code == 202
+            assert min(took) <= QUICK_S
+        await stage.card(word=APPROVE)
+        await stage.until(lambda: len(begun(stage)) == 3)
+        assert "the trigger pager" in begun(stage)[0]
