@@ -26,7 +26,6 @@ from tests.unit.bot.asked import (
     errors_of,
     modal_of,
     proposal_of,
-    reject_modal,
 )
 from tests.unit.bot.slack.cards.samples import (
     CHOICE,
@@ -39,7 +38,6 @@ from tests.unit.bot.slack.cards.samples import (
     a_question,
     a_step,
     a_typed_question,
-    an_approval,
     asking,
     decided,
 )
@@ -231,20 +229,6 @@ def test_damaged_content_is_said() -> None:
     assert "(nothing)" in said(draw(a_feedback().changed(arguments={"content": 5})))
 
 
-@pytest.mark.parametrize(
-    ("approval", "title"),
-    [
-        (an_approval(), "Reject this?"),
-        (a_step(), "Reject this?"),
-        (a_choice(), "None of these?"),
-        (a_call_choice(), "Reject this?"),
-        (a_form(), "Skip this?"),
-    ],
-)
-def test_words_of_a_no(approval: Approval, title: str) -> None:
-    assert reject_modal(approval)["title"]["text"] == title
-
-
 def test_edit_of_a_step_keeps_what_has_no_input() -> None:
     step = a_step()
     values = {
@@ -261,38 +245,6 @@ def test_secret_of_an_answer_is_masked() -> None:
     approval = a_form().changed(form=AnswerForm(form=Form.FIELDS, schema=schema).to_data())
     card = draw(decided(approval, Status.ANSWERED, answer=answer))
     assert "hunter2" not in said(card) + card.text
-
-
-@pytest.mark.parametrize(
-    ("approval", "line"),
-    [
-        (a_choice(), "💬 *Needs a choice*"),
-        (a_question(), "💬 *Needs an answer*"),
-        (a_feedback(), "💬 *Needs feedback*"),
-        (a_feedback(version=2), "💬 *Needs feedback*  ·  version 2"),
-        (a_form(), "💬 *Needs details*"),
-        (a_program(), "💬 *Needs an answer*"),
-        (a_step(), "⏳ *Needs approval*"),
-        (decided(a_choice(), Status.ANSWERED), "💬 *Chosen by <@U0BEN>*"),
-        (decided(a_choice(), Status.REJECTED), "💬 *None chosen by <@U0BEN>*"),
-        (decided(a_choice(), Status.EXPIRED, by=""), "⏰ *Expired"),
-        (decided(a_call_choice(), Status.REJECTED), "⛔ *Rejected by <@U0BEN>*"),
-        (decided(a_step(), Status.CANCELLED), "⏹️ *Cancelled by <@U0BEN>*"),
-        (decided(a_form(), Status.CANCELLED), "⏭️ *Skipped by <@U0BEN>*"),
-        (decided(a_typed_question(), Status.ANSWERED), "💬 *Answered by <@U0BEN>*"),
-        (decided(a_human("ignore"), Status.REJECTED), "⏭️ *Skipped by <@U0BEN>*"),
-        (
-            decided(a_feedback(), Status.ANSWERED, answer={"feedback": "x"}),
-            "✏️ *Changes requested by <@U0BEN>*",
-        ),
-        (
-            decided(a_feedback(), Status.ANSWERED, answer={"accepted": True}),
-            "✅ *Approved by <@U0BEN>*",
-        ),
-    ],
-)
-def test_the_first_line_says_how_it_stands(approval: Approval, line: str) -> None:
-    assert draw(approval).blocks[0]["text"]["text"].startswith(line)
 
 
 def test_a_question_is_its_title_and_is_said_once() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.approvals.comments import with_answer
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Card
 from bot.layout.preview import preview
@@ -17,13 +16,10 @@ from bot.records.approval import (
     Approval,
     CardClaim,
     Comment,
-    Decision,
     Emergency,
     Execution,
     ExecutionState,
-    Kind,
     Status,
-    StoredEdits,
 )
 from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
@@ -136,19 +132,6 @@ def test_the_first_line_is_a_symbol_and_a_state(state: str) -> None:
 def test_the_text_for_notifications_changes_with_each_state() -> None:
     texts = [draw(approval).text for approval, _ in STATES.values()]
     assert len(set(texts)) == len(texts)
-
-
-@pytest.mark.parametrize("state", sorted(STATES))
-def test_each_button_is_read_out_with_its_title(state: str) -> None:
-    card = draw(STATES[state][0])
-    parts = [*buttons(card).values(), *(block.get("accessory", {}) for block in card.blocks)]
-    for part in parts:
-        if part.get("type") == "button":
-            label = part["text"]["text"].removesuffix("…")
-            assert part["accessibility_label"].startswith(f"{label}: ")
-            assert len(part["accessibility_label"]) <= 75
-        if part.get("type") == "overflow":
-            assert len(part["options"]) <= 5
 
 
 def test_nothing_is_said_twice() -> None:
@@ -269,24 +252,6 @@ def test_details_have_the_names_and_words_of_the_card() -> None:
     for words in ("Order ID: ", "Due: ", "1 Dec 2026", "Ship back: ", '"No"', "none"):
         assert words in details
     assert "ship_back" not in details
-
-
-def test_no_words_of_others_are_markup() -> None:
-    asked = Comment(by="UADA", text=ODD, at_ms=1)
-    asked = with_answer(asked, by="UROSA", text=ODD, ts="1.1")
-    texts = {"title": ODD, "why": ODD, "preview": ODD, "arguments": {ODD: ODD}}
-    pending = a_deploy(dialog=(asked,), asked_again=ODD, edits=StoredEdits(by="UBEN"), **texts)
-    records = [pending, pending.changed(kind=Kind.DOUBT)]
-    for status in Status:
-        decision = Decision(status=status, by="UADA", at_ms=1, reason=ODD)
-        if status is not Status.PENDING:
-            records.append(pending.changed(status=status, decision=decision))
-    for approval in records:
-        card = draw(approval)
-        for part in mrkdwn_in(card.blocks):
-            assert "*a*" not in part
-            assert "<!channel>" not in part
-        assert "<!channel>" not in card.text
 
 
 def mrkdwn_in(value: object) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from agents.core.codec import Json
-from bot.layout.action_ids import Reference, decode
 from bot.layout.arguments import Budget, list_arguments
 from bot.layout.data import same
 from bot.layout.parts import approvers_words
@@ -32,20 +31,6 @@ def shown(blocks: object) -> str:
     """All texts below each other."""
     texts = [part["text"] for part in walk(blocks) if isinstance(part.get("text"), str)]
     return "\n".join(texts)
-
-
-def test_buttons_carry_id_and_digest_and_nothing_else() -> None:
-    approval = an_approval()
-    card = card_for(approval, approvers_text="")
-    buttons = [part for part in walk(card.blocks) if part.get("type") == "button"]
-    assert [part["text"]["text"] for part in buttons] == [
-        "Approve…",
-        "Reject…",
-        "Edit…",
-    ]
-    about = Reference(approval_id=approval.approval_id, shown=approval.digest[:32])
-    assert {decode(part["value"]) for part in buttons} == {about}
-    assert len({part["accessibility_label"] for part in buttons}) == 3
 
 
 def test_edit_is_offered_only_with_a_schema() -> None:
@@ -214,15 +199,6 @@ def test_card_says_who_else_was_asked_and_since_when() -> None:
 
 def _drawn(approval: Approval) -> list[dict[str, Any]]:
     return card_for(approval, approvers_text="<@U0ADA>").blocks
-
-
-def test_card_is_chosen_by_kind() -> None:
-    for record, word in (
-        (an_approval(), "Approve"),
-        (a_question(), "Answer…"),
-        (a_doubt(), "Leave as is"),
-    ):
-        assert word in shown(card_for(record, approvers_text="").blocks)
 
 
 def test_approvers_in_words() -> None:

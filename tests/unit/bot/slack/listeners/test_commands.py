@@ -16,7 +16,7 @@ from bot.slack.listeners.commands import COMMAND
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import MIA, TOM, TWO, asked
 from tests.unit.bot.counter_stage import Counter, an_event, sent_by, signed
-from tests.unit.bot.office import BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
+from tests.unit.bot.office import CHANNEL, GUS, ROOT, ROSA, THREAD_ID
 
 
 @pytest.fixture
@@ -64,31 +64,11 @@ async def current(counter: Counter) -> list[DelegationRecord]:
     return list(await store.current("T1", now_ms=counter.office.clock()))
 
 
-async def test_a_second_delegation_says_whose_it_takes_the_place_of(counter: Counter) -> None:
-    first = await told(counter, f"delegate <@{TOM}> until tomorrow 9:00")
-    again = await told(counter, f"delegate <@{TOM}> until tomorrow 10:00")
-    group = await told(counter, f"delegate <@{BEN}> until tomorrow 9:00 for security")
-    second = await told(counter, f"delegate <@{BEN}> until tomorrow 9:00")
-    away = await told(counter, f"away until tomorrow 9:00 for <@{TOM}>")
-
-    assert all("in place of" not in reply for reply in (first, again, group))
-    assert second.endswith(f"This replaces <@{TOM}>.")
-    assert away.endswith(f"This replaces <@{BEN}>.")
-
-
 async def test_one_group_can_be_handed_on(counter: Counter) -> None:
     words = await told(counter, f"delegate <@{TOM}> until fri 18:00 for security")
     assert "for you on requests for “security”" in words
     (made,) = await current(counter)
     assert made.group_name == "security"
-
-
-async def test_times_are_those_of_the_person(counter: Counter) -> None:
-    await told(counter, f"delegate <@{TOM}> until tomorrow 0:00")
-    await told(counter, f"delegate <@{MIA}> until tomorrow 0:00", by=TOM)  # a ring, refused
-    await told(counter, "away until tomorrow 0:00", by=TOM)
-    first, second = sorted(await current(counter), key=lambda delegation: delegation.owner_id)
-    assert (first.until_ms - second.until_ms) % 86_400_000 in {4 * 3_600_000, 5 * 3_600_000}
 
 
 async def test_a_command_without_a_workspace_does_nothing(counter: Counter) -> None:

@@ -94,28 +94,6 @@ async def test_a_long_reason_is_cut_and_freezes(counter: Counter) -> None:
     assert len(freeze.why) == 300
 
 
-async def test_fz07_others_are_refused_on_record(counter: Counter) -> None:
-    words = await told(counter, "freeze wild", by=BEN)
-    assert words == "Only admins of this workspace can do that. On the server: countersign freeze"
-    await told(counter, "freeze wild", by=GUS)
-    await told(counter, "freeze wild", by=ADA)
-    counter.office.clock.forward(seconds=1)
-    await told(counter, "unfreeze f1 mended", by=BEN)
-    assert await in_force(counter) == ["f1 all"]
-    assert await refusals(counter) == [
-        (BEN, "not_freezer"),
-        (GUS, "guest"),
-        (BEN, "not_freezer"),
-    ]
-
-
-async def test_fz09_a_failed_look_up_refuses_and_names_the_command_line(counter: Counter) -> None:
-    counter.office.directory.is_down = True
-    words = await told(counter, "freeze wild", by=ADA)
-    assert words.endswith("On the server: countersign freeze")
-    assert await in_force(counter) == []
-
-
 async def test_a_freeze_is_lifted_by_its_id(counter: Counter) -> None:
     await told(counter, "freeze wild", by=ADA)
     await told(counter, f"freeze <#{CHANNEL}|ops> wild", by=ADA)
@@ -130,17 +108,6 @@ async def test_a_freeze_is_lifted_by_its_id(counter: Counter) -> None:
         f"f2: <#{CHANNEL}> is no longer frozen."
     )
     assert await told(counter, "freezes", by=BEN) == "Nothing is frozen."
-
-
-async def test_fz11_two_people_lift(counter: Counter) -> None:
-    counter.office.directory.add(BEN, is_admin=True)
-    two = counter.office.freezing
-    counter.office.freezing = replace(two, rights=lambda: replace(ADMINS_ONLY, count=2))
-    await told(counter, "freeze wild", by=ADA)
-    assert "1 more person must confirm" in await told(counter, "unfreeze mended", by=ADA)
-    assert "already confirmed" in await told(counter, "unfreeze mended", by=ADA)
-    assert await refusals(counter) == [(ADA, "already_voted")]
-    assert "no longer frozen" in await told(counter, "unfreeze mended", by=BEN)
 
 
 async def test_i13_a_confirmation_counts_only_while_its_person_may_lift(counter: Counter) -> None:

@@ -19,37 +19,7 @@ from tests.unit.bot.counter_stage import (
     is_untouched,
     typed,
 )
-from tests.unit.bot.office import ADA, BEN, THREAD_ID
-
-
-async def test_a_rejection_with_its_reason(counter: Counter) -> None:
-    approval = await counter.office.the_approval()
-    await counter.send(a_click(approval, ActionId.REJECT))
-    assert counter.views.opened[0]["callback_id"] == ActionId.REJECT_MODAL
-    answer = await counter.send(
-        a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "too much"))
-    )
-    assert (answer.status, answer.body) == (200, "")
-    decided = await counter.office.storage.approvals.get(approval.approval_id)
-    assert decided.status is Status.REJECTED
-    assert decided.decision is not None
-    assert decided.decision.reason == "too much"
-
-
-async def test_a_button_opens_its_modal(counter: Counter) -> None:
-    approval = await counter.office.the_approval()
-    for action in (ActionId.EDIT, ActionId.DETAILS):
-        assert (await counter.send(a_click(approval, action))).status == 200
-    modals = [view["callback_id"] for view in counter.views.opened]
-    assert modals == [ActionId.EDIT_MODAL, ActionId.REVIEW_MODAL]
-
-
-async def test_a_modal_that_slack_does_not_open(counter: Counter) -> None:
-    counter.views.failing = True
-    answer = await counter.send(a_click(await counter.office.the_approval(), ActionId.REJECT))
-    assert answer.status == 200
-    assert "try again" in counter.told(ADA)
-    await is_untouched(counter)
+from tests.unit.bot.office import BEN, THREAD_ID
 
 
 async def test_a_modal_that_is_not_ours(counter: Counter, subtests: pytest.Subtests) -> None:
@@ -76,13 +46,6 @@ async def test_a_modal_that_is_not_ours(counter: Counter, subtests: pytest.Subte
             assert json.loads(answer.body)["response_action"] == "update"
             assert "isn't one I made" in answer.body
             await is_untouched(counter)
-
-
-async def test_a_modal_without_state(counter: Counter) -> None:
-    form = a_submission(await counter.office.the_approval(), ActionId.EDIT_MODAL, {})
-    del form["view"]["state"]
-    assert "isn't one I made" in (await counter.send(form)).body
-    await is_untouched(counter)
 
 
 async def test_an_edit_without_its_fields(counter: Counter) -> None:

@@ -19,7 +19,6 @@ from storage.documents import Collection
 from storage.errors import (
     Fault,
     RecordFormatError,
-    RecordRefusedError,
     StorageError,
     StoreBrokenError,
     StoreUnavailableError,
@@ -98,14 +97,6 @@ class FullInbox:
         raise StoreUnavailableError("refused")
 
 
-async def test_an_event_that_is_not_stored_is_asked_for_again(counter: Counter) -> None:
-    down = with_store(counter, inbox=cast(InboxStore, FullInbox()))
-    again = an_event(ts="1800000000.000009", thread_ts=ROOT)
-    assert (await down.send(again)).status == 503
-    assert (await counter.send(again)).status == 200
-    await is_untouched(counter)
-
-
 class SlowInbox:
     """An inbox that never answers."""
 
@@ -114,27 +105,12 @@ class SlowInbox:
         return True
 
 
-class PickyInbox:
-    """An inbox that can never hold what it is given."""
-
-    async def add(self, _: object) -> bool:
-        raise RecordRefusedError("17 MB")
-
-
 async def test_an_event_does_not_wait_for_ever(counter: Counter) -> None:
     slow = with_store(counter, patience=SOON, inbox=cast(InboxStore, SlowInbox()))
     again = an_event(ts="1800000000.000009", thread_ts=ROOT)
     async with asyncio.timeout(60):
         assert (await slow.send(again)).status == 503
     assert (await counter.send(again)).status == 200
-
-
-async def test_what_can_never_be_kept_is_said_and_not_asked_for_again(counter: Counter) -> None:
-    picky = with_store(counter, inbox=cast(InboxStore, PickyInbox()))
-    event = an_event(ts="1800000000.000009", thread_ts=ROOT)
-    assert (await picky.send(event)).status == 200
-    assert "Too large" in picky.told(ROSA)
-    await is_untouched(counter)
 
 
 @pytest.mark.parametrize(("number", "count"), [("", 0), ("1", 0), ("2", 0), ("3", 1), ("x", 0)])

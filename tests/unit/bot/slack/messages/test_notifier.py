@@ -181,11 +181,6 @@ async def test_a_card_whose_answer_was_lost_is_found(scene: Scene) -> None:
     assert scene.sandbox.messages(scene.thread.channel_id)[1]["ts"] == ts
 
 
-async def test_a_card_that_was_never_posted_is_posted(scene: Scene) -> None:
-    await scene.post_card(look_first=True)
-    assert len(scene.texts()) == 1
-
-
 async def test_a_card_is_looked_for_on_all_pages(scene: Scene) -> None:
     scene.sandbox.fail("chat.postMessage", drop=True)
     rosa = scene.thread.requester_id
@@ -228,12 +223,6 @@ async def test_an_update_shows_the_record(scene: Scene) -> None:
     assert "pproved" in str(scene.sandbox.messages(scene.thread.channel_id)[1])
 
 
-async def test_a_card_that_is_gone(scene: Scene) -> None:
-    ts = await scene.post_card(look_first=False)
-    await scene.sandbox.remove(scene.thread.channel_id, ts)
-    assert not await scene.update_card(scene.approval.with_card_ts(ts))
-
-
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
@@ -252,19 +241,6 @@ async def test_every_failure_is_a_delivery_error(
         await scene.update_card(scene.approval.with_card_ts(ts))
     assert raised.value.reason == reason
     assert TOKEN not in str(raised.value)
-
-
-async def test_nobody_listens() -> None:
-    client = AsyncWebClient(
-        token=TOKEN, base_url="http://127.0.0.1:9/api/", timeout=2, retry_handlers=[]
-    )
-    notifier = SlackNotifier(client, clock=FakeClock(), pacer=a_pacer())
-    with pytest.raises(DeliveryError, match="connection failed"):
-        await notifier.nudge(
-            an_approval(approval_id=APPROVAL_ID), REMINDER, look_first=False, go=yes
-        )
-    with pytest.raises(DeliveryError, match="connection failed"):
-        await notifier.send_ephemeral("C1", "U1", "not shown")
 
 
 async def test_a_whisper_is_for_one_person(scene: Scene) -> None:
