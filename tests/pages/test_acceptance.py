@@ -154,7 +154,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{BATCHES}::test_a_hundred_cards_have_one_form",
     ),
     "30 two people decide different items of one batch": (
-        f"{BATCHES}::test_two_people_decide_different_cards_of_one_batch",
         "tests/scenario/calls/test_batches.py::test_two_people_decide_different_ones_at_once",
     ),
     "31 nothing ticked is an error below the list": (
@@ -182,7 +181,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     ),
     "35 a direct message decides the same record; all copies are redrawn": (
         f"{LADDER}::test_people_who_are_not_in_the_channel_get_the_card_themselves",
-        "tests/unit/bot/approvals/due/test_copies.py::test_all_copies_say_how_it_ended",
         (
             "tests/scenario/calls/test_own_copies.py"
             "::test_a_card_in_a_direct_message_decides_the_same_and_both_say_so"
@@ -225,14 +223,15 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{HOUSES}::test_words_of_another_company_begin_nothing",
     ),
     "payloads of guests": (
-        f"{LISTENERS}/test_clicks.py::test_a_stranger",
+        "tests/property/test_edges.py::test_i7_people_of_elsewhere_are_told_why_not",
+        "tests/scenario/people/test_refusals.py::test_a_guest_hears_nothing_of_the_approvers",
         f"{LISTENERS}/test_shortcuts.py::test_a_guest_sees_why_there_is_nothing",
         f"{LISTS}::test_guests_and_strangers_learn_nothing",
     ),
     "payloads of Home": (f"{HOME}::test_review_opens_what_shows_everything",),
     "payloads of modals": (
-        f"{LISTENERS}/test_modals.py::test_a_rejection_with_its_reason",
-        f"{LISTENERS}/test_modals.py::test_a_modal_without_state",
+        f"{LISTENERS}/test_modals.py::test_an_edit_without_its_fields",
+        "tests/scenario/test_main_job.py::test_reject_with_a_reason",
     ),
     "payloads of shortcuts": (
         f"{LISTENERS}/test_shortcuts.py::test_ones_approvals_open_as_a_form",

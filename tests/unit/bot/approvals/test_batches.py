@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -117,13 +116,6 @@ async def test_the_form_counts_what_is_ticked(storage: SqliteStores) -> None:
     assert set((await states(storage)).values()) == {Status.PENDING}
 
 
-async def test_a_card_that_was_not_listed_is_never_rejected(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b", "long " * 2_000)
-    await counter.send(a_click(cards[1], ActionId.BATCH))
-    assert await submitted(counter, cards[1], listed(counter, cards[0], rest="reject")) == ""
-    assert list((await states(storage)).values()).count(Status.PENDING) == 1
-
-
 async def test_a_card_that_changed_since_it_was_listed_is_not_rejected(
     storage: SqliteStores,
 ) -> None:
@@ -143,19 +135,6 @@ async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStores) 
     answer = json.loads(await submitted(counter, cards[1], values))
     assert answer["errors"] == {next(iter(values)): "Select at least one"}
     assert set((await states(storage)).values()) == {Status.PENDING}
-
-
-async def test_two_people_decide_different_cards_of_one_batch(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b")
-    await counter.send(a_click(cards[1], ActionId.BATCH))
-    await counter.send(a_click(cards[1], ActionId.BATCH, BEN))
-    await asyncio.gather(
-        submitted(counter, cards[1], listed(counter, cards[0])),
-        submitted(counter, cards[1], listed(counter, cards[1]), by=BEN),
-    )
-    assert set((await states(storage)).values()) == {Status.APPROVED}
-    stored = [await storage.approvals.get(card.approval_id) for card in cards]
-    assert [approval.decision.by for approval in stored if approval.decision] == [ADA, BEN]
 
 
 async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStores) -> None:

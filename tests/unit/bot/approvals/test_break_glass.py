@@ -136,19 +136,6 @@ async def test_two_reasons_and_a_tick_are_needed(
     assert ("refused" in await acts(storage)) is bool(fields)
 
 
-def test_reasons_are_the_same_however_they_are_spaced() -> None:
-    reasons = Reasons(what="The  database is down", why_now="the database\nis down", is_sure=True)
-    assert set(reasons.faults) == {"why_now"}
-
-
-async def test_what_cannot_be_looked_up_lets_nothing_run(storage: SqliteStores) -> None:
-    counter = await asked(storage)
-    counter.office.directory.is_down = True
-    await submitted(counter, MIA, a_form())
-    assert counter.office.ran == []
-    assert (await counter.office.the_approval()).status is Status.PENDING
-
-
 def without_contractors() -> Forced:
     """A policy that leaves out a group, of which somebody is on call."""
     ask = {
@@ -336,23 +323,6 @@ def a_press(approval: Approval, by: str, channel_id: str = "C0ALERT") -> dict[st
 async def marked(storage: Stores) -> list[str]:
     entries = await story(storage, thread_id=THREAD_ID)
     return [entry.actor_id for entry in entries if entry.action == "alert_seen"]
-
-
-async def test_everybody_who_was_told_can_say_once_that_they_have_seen_it(
-    storage: SqliteStores,
-) -> None:
-    counter, approval = await broken(storage)
-    for who, where in ((TOM, "C0ALERT"), (ADA, "D0ADA"), (TOM, "C0ALERT"), (BEN, "D0BEN")):
-        counter.office.clock.forward(seconds=1)
-        await counter.send(a_press(approval, who, where))
-    await counter.office.queue.run()
-    assert await marked(storage) == [TOM, ADA, BEN]
-    assert counter.office.notices.seen == [
-        (approval.approval_id, (TOM,), "C0ALERT", "9.1"),
-        (approval.approval_id, (TOM, ADA), "D0ADA", "9.1"),
-        (approval.approval_id, (TOM, ADA), "C0ALERT", "9.1"),
-        (approval.approval_id, (TOM, ADA, BEN), "D0BEN", "9.1"),
-    ]
 
 
 @pytest.mark.parametrize("who", [MIA, ROSA, "UNOBODY"])

@@ -17,7 +17,6 @@ from bot.audit.report import story
 from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
 from bot.records.approval import Approval, CardClaim, Status
-from bot.records.messages import MessageStatus
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import CLEO, MIA, TOM, TWO, asked
@@ -107,22 +106,6 @@ async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: Sqlite
     claim = voted.claim
     assert (claim.by, claim.past) == ("", (ADA,))
     assert len(voted.votes) == 1
-
-
-async def test_who_has_voted_claims_nothing(storage: SqliteStores) -> None:
-    counter, _ = await a_counter(storage)
-    await press(counter, ActionId.APPROVE, ADA)
-    await press(counter, ActionId.CLAIM, ADA)
-
-    assert await codes(counter) == ["already_voted"]
-
-
-async def test_a_failed_look_up_claims_nothing(storage: SqliteStores) -> None:
-    counter, _ = await a_counter(storage)
-    counter.office.directory.is_down = True
-    refused = await press(counter, ActionId.CLAIM, ADA)
-
-    assert (refused.claim, await codes(counter)) == (CardClaim(), ["lookup_failed"])
 
 
 async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> None:
@@ -389,17 +372,6 @@ async def test_only_a_requester_answers_and_each_question_once(storage: SqliteSt
     assert texts == ["written before", "three"]  # for the agent, as ever
 
 
-async def test_who_names_the_bot_speaks_to_the_agent(storage: SqliteStores) -> None:
-    counter, _ = await a_counter(storage)
-    await ask_back(counter)
-    counter.office.clock.forward(seconds=1)
-    await counter.send(a_reply(counter, "<@UBOT> make it 7"))
-
-    assert (await counter.office.the_approval()).dialog[0].is_open
-    (message,) = await storage.inbox.new(THREAD_ID, limit=10)
-    assert (message.text, message.status) == ("make it 7", MessageStatus.NEW)
-
-
 async def test_an_answer_that_loses_a_race_is_not_lost(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     await ask_back(counter)
@@ -436,20 +408,6 @@ async def test_a_question_without_words_is_not_asked(storage: SqliteStores, text
 
     assert "Enter your question" in str((await counter.send(sent)).body)
     assert (await counter.office.the_approval()).dialog == ()
-
-
-async def test_a_question_whose_post_is_lost_is_asked_once(storage: SqliteStores) -> None:
-    counter, _ = await a_counter(storage)
-    office = counter.office
-    office.notifier.lost.add("ask back")
-    approval = await ask_back(counter)
-    assert not approval.dialog[0].ts
-    office.notifier.lost.clear()
-
-    await office.later(minutes=1)
-
-    (question,) = (await office.the_approval()).dialog
-    assert [question.ts] == [posted[0] for posted in office.notifier.questions.values()]
 
 
 async def test_a_question_that_slack_never_takes_stands_on_the_card(
@@ -505,18 +463,6 @@ async def test_a_forged_option_does_nothing(storage: SqliteStores, value: object
 
     assert await storage.approvals.get(approval.approval_id) == approval
     assert "isn't one I made" in counter.told(ADA)
-
-
-async def test_a_yes_can_have_a_note(storage: SqliteStores) -> None:
-    counter, approval = await a_counter(storage)
-    await press(counter, ActionId.DETAILS, ADA)
-    assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
-    await counter.send(
-        a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "checked"), ADA)
-    )
-
-    (vote,) = (await counter.office.the_approval()).votes
-    assert (vote.by, vote.note) == (ADA, "checked")
 
 
 async def test_a_needed_reason_of_a_yes_is_typed_and_none_of_a_rejection_is_offered(

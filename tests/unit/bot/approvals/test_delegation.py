@@ -10,7 +10,7 @@ import pytest
 
 from bot.approvals.delegation import Delegating
 from bot.errors import RefusalError, UserFacingError
-from bot.records.approval import Approval, Status
+from bot.records.approval import Status
 from bot.records.people import DelegationRecord, DelegationStore
 from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores
@@ -19,7 +19,6 @@ from tests.unit.bot.counter_stage import Proxy
 from tests.unit.bot.office import ADA, BEN, GUS, Office, an_actor
 
 ONE: dict[str, Any] = {"approve": [{"from": ["security"]}]}
-PAIR: dict[str, Any] = {"approve": [{"from": ["sre"], "count": 2}]}
 HOUR_MS = 3_600_000
 
 
@@ -61,13 +60,6 @@ async def test_an_owner_who_cannot_be_looked_up_hands_nothing_on(storage: Sqlite
 
     assert await refused(office, TOM) == "lookup_failed"
     assert (await office.the_approval()).votes == ()
-
-
-async def test_only_the_named_group_is_handed_on(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    await hand_over(office, MIA, TOM, group="sre")
-
-    assert await refused(office, TOM) == "not_approver"
 
 
 @pytest.mark.parametrize(
@@ -197,34 +189,6 @@ async def test_nobody_is_away_for_ever(storage: SqliteStores, who: str, hours: i
 
     assert await storage.delegations.current("T1", now_ms=office.clock()) == []
     assert [entry.action for entry in await entries(office)] == ["refused"]
-
-
-async def codes_at_once(office: Office, *people: str) -> list[str]:
-    """Everybody approves at one moment; the codes of those who are refused."""
-    approval = await office.the_approval()
-    results = await asyncio.gather(
-        *(office.decide(approval, by=user_id) for user_id in people), return_exceptions=True
-    )
-    assert all(isinstance(outcome, UserFacingError | Approval) for outcome in results)
-    return [outcome.code for outcome in results if isinstance(outcome, UserFacingError)]
-
-
-async def test_owner_and_delegate_are_one_person_also_at_one_moment(
-    storage: SqliteStores,
-) -> None:
-    office = await asked(storage, PAIR)
-    await hand_over(office, ADA, TOM)
-    assert await codes_at_once(office, ADA, TOM) == ["used_up"]
-    assert len((await office.the_approval()).votes) == 1
-
-
-async def test_two_delegates_of_one_person_fill_one_slot(storage: SqliteStores) -> None:
-    office = await asked(storage, PAIR)
-    await hand_over(office, ADA, TOM)
-    await hand_over(office, ADA, LIA, group="sre")
-    assert await codes_at_once(office, TOM, LIA) == ["used_up"]
-    assert len((await office.the_approval()).votes) == 1
-    assert office.ran == []
 
 
 @pytest.mark.parametrize(

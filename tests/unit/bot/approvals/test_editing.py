@@ -93,13 +93,6 @@ def room(storage: SqliteStores) -> Room:
     return Room(storage)
 
 
-async def test_same_ruling_is_the_editors_approval(room: Room) -> None:
-    edited = await room.edit(await room.ask(), 7)
-    assert isinstance(edited, Approval)
-    assert edited.status is Status.APPROVED
-    assert RAN == [7]
-
-
 async def test_other_ruling_binds_the_card_to_its_people(room: Room) -> None:
     before = await room.ask()
     room.office.clock.forward(minutes=10)
@@ -235,13 +228,6 @@ async def test_rebound_card_is_edited_once_more(room: Room) -> None:
     assert RAN == [7]
 
 
-async def test_denied_is_told_and_nothing_changes(room: Room) -> None:
-    before = await room.ask()
-    refusal = await room.edit(before, 5000)
-    assert refusal == "the rules do not allow the call with these arguments: too much"
-    assert (await room.office.the_approval()).shown_revision == before.shown_revision
-
-
 async def test_a_policy_that_fails_is_no_rule_that_denies(room: Room) -> None:
     before = await room.ask()
     call = CheckedCall(arguments={"amount": 7})
@@ -261,15 +247,6 @@ async def test_what_nobody_could_decide_is_refused(room: Room) -> None:
     assert refusal.startswith("no one could decide this: ")
     assert "This needs 1 of UROSA, and none of them can approve it" in refusal
     assert (await room.office.the_approval()).digest == before.digest
-
-
-async def test_excluded_editor_is_refused_and_may_reject(room: Room) -> None:
-    await room.edit(await room.ask(), 60)
-    waits = await room.office.the_approval()
-    with pytest.raises(NotApproverError, match="You edited this"):
-        await room.office.decide(waits, by=ADA)
-    await room.office.decide(waits, Status.REJECTED, by=ADA)
-    assert RAN == []
 
 
 async def test_setting_excludes_editors_under_each_rule(storage: SqliteStores) -> None:

@@ -31,7 +31,7 @@ from agents.workflows import AgentTool
 from bot.approvals.changes import refused_by_run
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import execution_of, lets_run
-from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
 from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
@@ -79,15 +79,6 @@ async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStores) ->
         at_ms=now,
         text="paid 5 to Mia",
     )
-
-
-async def test_the_result_of_an_edited_call_is_what_its_tool_said(storage: SqliteStores) -> None:
-    office = await asked(storage, PAY, say("Paid."))
-    approval = await office.the_approval()
-    await office.decide(approval, edited={"to": "Mia", "amount": 4, "how": "cash"})
-    run = drawn(office, approval)
-    assert run is not None
-    assert run.text == "paid 4 to Mia"
 
 
 async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
@@ -139,20 +130,6 @@ async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteSto
     assert stored.due_ms is None
 
 
-@pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED])
-async def test_what_nobody_let_run_says_nothing_of_a_run(
-    storage: SqliteStores, status: Status
-) -> None:
-    office = await asked(storage, PAY, say("I see."))
-    approval = await office.the_approval()
-    if status is Status.REJECTED:
-        await office.decide(approval, status, reason="no")
-    else:
-        await office.later(hours=9)
-    stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.status, stored.execution) == (status, Execution())
-
-
 async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approval, Approval]:
     """A process that died in a call; another one has asked what became of it."""
     first = await asked(storage, PAY, dies_in_tools=True)
@@ -164,12 +141,6 @@ async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approv
     assert execution_of(await storage.approvals.get(approval.approval_id)) is not None
     await second.later(minutes=1)
     return second, approval, await second.the_approval()
-
-
-async def test_a_call_that_its_process_died_in_is_in_doubt(storage: SqliteStores) -> None:
-    office, approval, doubt = await a_crash(storage)
-    assert doubt.kind is Kind.DOUBT
-    assert state_of(office, approval) is ExecutionState.DOUBT
 
 
 async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteStores) -> None:

@@ -176,23 +176,6 @@ async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStores)
     assert len(office.notifier.reminders) == 1
 
 
-async def test_a_reminder_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    await office.hear(ASK)
-    office.notifier.lost.add("remind")
-    await later(office, seconds=15 * 60)
-    assert (await office.the_approval()).escalation.reminders == 1
-    office.notifier.lost.clear()
-    assert await later(office, seconds=60) == 1
-    approval = await office.the_approval()
-    assert office.notifier.reminders == [approval.approval_id]
-    assert [reminder.ts for reminder in approval.reminders] == [*office.notifier.nudges]
-    assert (approval.escalation.reminders, approval.due_ms) == (
-        1,
-        approval.created_ms + 45 * 60_000,
-    )
-
-
 async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)

@@ -15,13 +15,10 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
 from bot.audit.report import story
 from bot.errors import (
-    ApprovalClosedError,
-    DirectoryError,
     InvalidInputError,
     StrangerError,
     UserFacingError,
 )
-from bot.people.approvers import deciders_of
 from bot.people.break_glass import Reasons
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
@@ -32,7 +29,6 @@ from bot.threads.runs.application_policy import PolicyOfCards
 from storage.errors import RecordFormatError
 from tests.contract.spoiling import spoil
 from tests.support.force import Forced, forced
-from tests.support.named import escalated
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
@@ -200,24 +196,6 @@ async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStores) -> 
     assert office.ran == []
 
 
-async def test_nothing_is_taken_back_from_what_is_decided(storage: SqliteStores) -> None:
-    office = await asked(storage, {"approve": [{"from": ["sre"]}]})
-    done = await vote(office, ADA)
-    with pytest.raises(ApprovalClosedError):
-        await office.approvals.take_back(done.approval_id, an_actor(ADA))
-
-
-async def test_so_many_have_to_reject_as_the_rule_says(storage: SqliteStores) -> None:
-    office = await asked(storage, {**TWO, "reject": {"count": 2}})
-    first = await vote(office, ADA, Status.REJECTED, reason="too much")
-    assert first.status is Status.PENDING
-    assert await refused(office, ADA, Status.REJECTED) == "already_voted"
-    last = await vote(office, BEN, Status.REJECTED, reason="too late")
-    assert last.status is Status.REJECTED
-    assert last.decision is not None
-    assert last.decision.reason == "too much; too late"
-
-
 async def test_look_ups_that_take_too_long_refuse(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,22 +209,6 @@ async def test_look_ups_that_take_too_long_refuse(
     monkeypatch.setattr("bot.approvals.votes.PATIENCE_S", 0.01)
     monkeypatch.setattr(office.directory, "group_members", never)
     assert await refused(office, ADA) == "lookup_failed"
-
-
-async def test_racing_votes_are_all_counted(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    approval = await office.the_approval()
-
-    async def click(by: str) -> Approval:
-        decision = Decision(
-            status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
-        )
-        return await office.approvals.decide(approval, decision, an_actor(by), surface=Surface.CARD)
-
-    results = await asyncio.gather(*map(click, (ADA, BEN, MIA)))
-    assert sum(outcome.status is Status.APPROVED for outcome in results) == 1
-    stored = await storage.approvals.get(approval.approval_id)
-    assert sorted(voters(stored)) == sorted([ADA, BEN, MIA])
 
 
 async def test_an_edit_is_no_vote_by_itself(storage: SqliteStores) -> None:
@@ -303,14 +265,6 @@ async def test_who_has_no_say_hears_who_has(
         await office.decide(await office.the_approval(), by=GRETA)
     assert str(error.value) == f"You're not an approver for this. {who}"
     assert not {BEN, CLEO, TOM} & set(re.findall(r"U[A-Z]+", str(error.value)))
-
-
-async def test_who_has_no_say_hears_of_backups_from_their_step_on(storage: SqliteStores) -> None:
-    late = {"approve": [{"from": ["few"]}], "escalate": [{"after": "1h", "add": ["leads"]}]}
-    office = await asked(storage, late)
-    approval = await office.the_approval()
-    assert LIA not in deciders_of(approval, office.clock())
-    assert LIA in deciders_of(escalated(approval, office.clock()), office.clock())
 
 
 async def acts(office: Office) -> list[str]:
@@ -391,26 +345,6 @@ async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
     office.change_policy(cards.in_force, hanging)
     assert await refused(office, ADA) == "lookup_failed"
     assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
-
-
-async def test_all_who_were_counted_are_looked_up_again_at_the_start(
-    storage: SqliteStores,
-) -> None:
-    office = await asked(storage, TWO)
-    for by in (ADA, BEN):
-        await vote(office, by)
-    approval = await office.the_approval()
-    decision = Decision(
-        status=Status.APPROVED, by=MIA, at_ms=office.clock(), digest=approval.digest
-    )
-    decided = await office.approvals.decide(approval, decision, an_actor(MIA), surface=Surface.CARD)
-    votes = office.approvals.votes
-    assert not await votes.gone_since(decided)
-    office.directory.groups["S0SRE"] = frozenset({ADA})
-    assert await votes.gone_since(decided)
-    office.directory.is_down = True
-    with pytest.raises(DirectoryError):
-        await votes.gone_since(decided)
 
 
 async def may_edit(office: Office, by: str) -> str:

@@ -117,33 +117,6 @@ def shown_buttons(office: Office, approval: Approval) -> list[str]:
     return buttons({"blocks": card.blocks})
 
 
-async def test_i8_a_card_that_was_decided_after_the_copy_is_asked_again(drill: Drill) -> None:
-    office = await drill.start()
-    approval = await office.asked(ASK)
-    await drill.make_copy()
-    await office.decide(approval, by=ADA)
-    assert "Approved" in drawn(office, approval)
-    assert shown_buttons(office, approval) == []
-
-    office = await drill.go_back(office, say("Paid again."))
-    await look(office)
-
-    again = await office.the_approval()
-    assert again.approval_id == approval.approval_id
-    assert shown_buttons(office, approval)[0] == APPROVE
-    assert BACK in drawn(office, approval)
-    assert "may have run. Check before you approve" in drawn(office, approval)
-    assert office.notifier.posts == [approval.approval_id]
-    assert office.ran == []
-    assert again.expires_ms > office.clock()
-    await office.decide(again, by=ADA)
-    assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert BACK in drawn(office, approval)
-    entries = await story(office.storage, thread_id=THREAD_ID)
-    assert [entry.action for entry in entries].count("restored") == 2
-    assert [entry.action for entry in entries].count("decided") == 1
-
-
 async def test_every_restore_gives_people_the_same_time(drill: Drill) -> None:
     office = await drill.start()
     asked = await office.asked(ASK)

@@ -24,7 +24,6 @@ from tests.unit.bot.approvals.due.test_escalation import (
     MIA,
     SAM,
     an_office,
-    later,
     mentioned,
     told,
 )
@@ -62,8 +61,8 @@ async def at_night(
 async def until_seven(office: Office) -> None:
     """From a quarter to midnight to a minute after seven, by quarters of an hour."""
     for _ in range(29):
-        await later(office, minutes=15)
-    await later(office, minutes=1)
+        await office.later(minutes=15)
+    await office.later(minutes=1)
 
 
 def snoozed(approval: Approval) -> list[str]:
@@ -77,12 +76,12 @@ async def test_who_sleeps_is_not_mentioned_and_hears_of_it_in_the_morning(
     approval = await office.the_approval()
     assert (mentioned(approval), snoozed(approval)) == ([SAM], [MIA])
     for _ in range(3):
-        await later(office, minutes=60)
+        await office.later(minutes=60)
     assert {user_id for _, names, _ in told(office) for user_id in names} == {SAM}
     office.notifier.told.clear()
-    await later(office, hours=4, minutes=14)
+    await office.later(hours=4, minutes=14)
     assert MIA not in {user_id for _, names, _ in told(office) for user_id in names}
-    await later(office, minutes=2)
+    await office.later(minutes=2)
     assert ("snooze_over", [MIA], MIA) in told(office)
     assert snoozed(await office.the_approval()) == []
 
@@ -111,7 +110,7 @@ async def test_where_all_sleep_until_it_has_expired_the_thread_hears_so(
     approval = await office.the_approval()
     assert mentioned(approval) == []
     assert [reminder.kind for reminder in approval.reminders] == ["quiet"]
-    await later(office, hours=3, minutes=1)
+    await office.later(hours=3, minutes=1)
     assert [kind for kind, _, _ in told(office)] == ["quiet"]
 
 
@@ -126,7 +125,7 @@ async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStores
     steps = {**SECURITY, "remind": None, "escalate": [{"after": "1h", "add": ["leads"]}]}
     del steps["remind"]
     office = await at_night(storage, steps, LIA)
-    await later(office, hours=1, minutes=1)
+    await office.later(hours=1, minutes=1)
     approval = await office.the_approval()
     assert (approval.escalation.steps, snoozed(approval)) == (1, [LIA])
     assert LIA not in {user_id for _, names, _ in told(office) for user_id in names}
@@ -162,7 +161,7 @@ async def test_who_sleeps_and_is_not_in_the_channel_gets_the_card_in_the_morning
     await keep(office, SAM, **NIGHT)
     await office.hear(ASK)
     assert (await office.the_approval()).copies == ()
-    await later(office, hours=7, minutes=16)
+    await office.later(hours=7, minutes=16)
     (copy,) = (await office.the_approval()).copies
     assert (copy.user, bool(copy.ts)) == (SAM, True)
 
@@ -295,10 +294,10 @@ async def test_who_is_to_answer_is_reminded_of_it_after_their_night(
 ) -> None:
     await storage.people.add(a_person(ROSA, **NIGHT))
     office = await a_question(storage, hours=22)  # it is six in the morning
-    await later(office, minutes=15)
-    await later(office, minutes=30)
+    await office.later(minutes=15)
+    await office.later(minutes=30)
     assert office.notifier.reminders == []
-    await later(office, minutes=16)
+    await office.later(minutes=16)
     assert len(office.notifier.reminders) == 1
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from agents.models import Turn, call, say
-from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import MOST_ON_CARD, stays, together
 from bot.approvals.secondary_actions import Means
-from bot.clock import steady_clock
 from bot.errors import DeliveryError
 from bot.records.approval import (
     BATCH,
@@ -33,7 +30,7 @@ from bot.records.terms import Group, Requirement, Stage, Terms
 from tests.support.fakes import FakeBatchCards, FakeNotifier
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, Office, an_actor
 from tests.unit.bot.slack.cards.samples import an_approval
 
 GONE = DeliveryError("chat.postMessage", "invalid_blocks", took_no_effect=True)
@@ -76,10 +73,6 @@ def drawn(office: Office) -> dict[str, Status]:
     return {str(approval.arguments["what"]): approval.status for approval in items}
 
 
-async def later(office: Office, **forward: float) -> None:
-    await office.later(**forward)
-
-
 async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     assert {card.batch.keeper for card in cards} == {cards[0].approval_id}
@@ -92,12 +85,6 @@ async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
         for approval in cards
     )
     assert [approval.batch_card.ts for approval in cards] == ["1800000000.000001", "", ""]
-
-
-async def test_one_call_has_a_card_of_its_own(storage: SqliteStores) -> None:
-    office, (card,) = await asked(storage, "a")
-    assert card.batch.keeper == ""
-    assert (office.notifier.posts, shown(office).posts) == ([card.approval_id], [])
 
 
 async def test_what_takes_no_line_has_a_card_of_its_own(storage: SqliteStores) -> None:
@@ -121,37 +108,6 @@ async def test_what_people_must_see_one_by_one_has_cards_of_its_own(
     assert shown(office).posts == []
 
 
-async def test_each_decision_counts_by_itself_and_the_card_shows_it(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b", "c")
-    await office.decide(cards[1], Status.REJECTED, reason="no")
-    expected = {"a": Status.PENDING, "b": Status.REJECTED, "c": Status.PENDING}
-    assert drawn(office) == expected
-    assert office.notifier.posts == []
-    await office.decide(cards[0])
-    await office.decide(cards[2], by=BEN)
-    assert drawn(office) == {"a": Status.APPROVED, "b": Status.REJECTED, "c": Status.APPROVED}
-    assert [argument for _, argument in office.ran] == ["a", "c"]
-    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
-    assert [entry.action for entry in entries].count("voted") == 3
-
-
-async def test_many_decisions_at_once_redraw_it_a_few_times(storage: SqliteStores) -> None:
-    office = an_office(storage, *(f"n{number}" for number in range(30)))
-    office.process = replace(office.process, clock=steady_clock, sleep=asyncio.sleep)
-    await office.hear("<@UBOT> look")
-    cards = await office.open_approvals()
-    stored, begun_ms = [], steady_clock()
-    for card in cards:
-        decision = Decision(status=Status.APPROVED, by=ADA, at_ms=begun_ms, digest=card.digest)
-        stored.append(
-            await office.approvals.decide(card, decision, an_actor(ADA), surface=Surface.CARD)
-        )
-    await asyncio.gather(*map(office.approvals.follow_up, stored))
-    assert set(drawn(office).values()) == {Status.APPROVED}
-    # The next test shows the pace. Here real time passes, so a busy machine draws some more.
-    assert len(shown(office).updates) <= len(cards) // 3
-
-
 async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
     storage: SqliteStores,
 ) -> None:
@@ -172,13 +128,6 @@ async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStores) -> 
     assert keepers[:MOST_ON_CARD] == [cards[0].approval_id] * MOST_ON_CARD
     assert keepers[MOST_ON_CARD:] == [cards[MOST_ON_CARD].approval_id] * 3
     assert shown(office).posts == [cards[0].approval_id, cards[MOST_ON_CARD].approval_id]
-
-
-async def test_what_is_edited_gets_a_card_of_its_own(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b", "c", policy=by_sre())
-    await office.decide(cards[1], edited={"what": "z"})
-    assert drawn(office) == {"a": Status.PENDING, "c": Status.PENDING}
-    assert office.notifier.posts == [cards[1].approval_id]
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -238,7 +187,7 @@ async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
     await shared.split(cards[0])
     heir = an_office(storage, clock=office.clock, owner="heir")
     shown(heir).shown = shown(office).shown
-    await later(heir, seconds=1)
+    await heir.later(seconds=1)
     assert sorted(heir.notifier.posts) == sorted(card.approval_id for card in cards)
     assert shown(heir).cards == {cards[0].approval_id: []}
 
@@ -259,7 +208,7 @@ async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStores) -> N
     office.notifier.lost.clear()
     first = (await office.open_approvals())[0]
     assert first.batch_card.ts == ""
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert shown(office).posts == [first.approval_id]
     assert (
         await storage.approvals.get(first.approval_id)
@@ -280,7 +229,7 @@ async def test_another_process_finds_the_card_that_a_dead_one_posted(
     office.queue.drop()
     heir = an_office(storage, clock=office.clock, owner="heir")
     shown(heir).cards = shown(office).cards
-    await later(heir, minutes=1)
+    await heir.later(minutes=1)
     assert shown(heir).posts == []
     assert office.notifier.posts == heir.notifier.posts == []
     assert len(drawn(heir)) == 2
@@ -296,24 +245,6 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> 
     assert all(approval.batch.left and approval.thread_card.ts for approval in cards)
 
 
-async def test_a_card_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
-    office = an_office(storage, "a", "b")
-    office.notifier.failing.add("batch")
-    await office.hear("<@UBOT> look")
-    assert shown(office).posts == []
-    office.notifier.failing.clear()
-    await later(office, minutes=1)
-    assert len(drawn(office)) == 2
-    assert office.notifier.posts == []
-
-
-async def test_all_expire_on_their_card(storage: SqliteStores) -> None:
-    office, _ = await asked(storage, "a", "b")
-    await later(office, hours=9)
-    assert drawn(office) == dict.fromkeys("ab", Status.EXPIRED)
-    assert office.notifier.posts == []
-
-
 REMINDING = by_sre(remind="15m", expires="8h")
 
 
@@ -321,14 +252,10 @@ def beside(office: Office) -> list[tuple[str, str]]:
     return [(kind, name) for kind, name in office.notifier.nudges.values()]
 
 
-def told_of(office: Office) -> list[str]:
-    return [kind for kind, _, _ in office.notifier.told]
-
-
 async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c", policy=REMINDING)
-    await later(office, minutes=15)
-    await later(office, seconds=5)
+    await office.later(minutes=15)
+    await office.later(seconds=5)
     sent = [message for message in office.notifier.asking.values() if message.kind == "reminder"]
     assert len(sent) == 1
     waiting = await office.open_approvals()
@@ -338,7 +265,7 @@ async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
     assert len(office.notifier.asking) == 1
     await office.decide(cards[1])
     await office.decide(cards[2], Status.REJECTED, reason="no")
-    await later(office, seconds=11)
+    await office.later(seconds=11)
     assert (office.notifier.asking, office.notifier.closed) == ({}, [])
 
 
@@ -347,7 +274,7 @@ async def test_the_next_that_waits_is_reminded_of_when_the_first_is_decided(
 ) -> None:
     office, cards = await asked(storage, "a", "b", policy=REMINDING)
     await office.decide(cards[0])
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     sent = [message for message in office.notifier.asking.values() if message.kind == "reminder"]
     assert len(sent) == 1
 
@@ -470,13 +397,3 @@ def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None
     )
     assert stays(approval)
     assert not stays(approval.changed(decision=decision.changed(**changes)))
-
-
-async def test_withdrawn_ones_stay_on_their_card(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b")
-    withdrawn = await office.approvals.withdrawals.withdraw(
-        cards[1].approval_id, an_actor(ROSA), reason="not needed"
-    )
-    office.queue.spawn(office.approvals.follow_up(withdrawn))
-    await office.queue.run()
-    assert drawn(office) == {"a": Status.PENDING, "b": Status.WITHDRAWN}

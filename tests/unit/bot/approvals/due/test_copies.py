@@ -25,7 +25,6 @@ from tests.unit.bot.approvals.due.test_escalation import (
     SRE,
     STEPS,
     an_office,
-    later,
     mentioned,
     told,
 )
@@ -82,16 +81,8 @@ async def test_who_has_the_card_is_reminded_there_and_not_in_the_thread(
     storage: SqliteStores,
 ) -> None:
     office = await asked(storage, SECURITY, MIA)
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     assert told(office)[1:] == [("reminder", [SAM], ""), ("reminder", [MIA], MIA)]
-
-
-async def test_all_copies_say_how_it_ended(storage: SqliteStores) -> None:
-    office = await asked(storage, SECURITY, MIA, SAM)
-    await office.decide(await office.the_approval(), by=SAM)
-    assert [approval.status for _, approval in office.notifier.copies.values()] == [
-        Status.APPROVED
-    ] * 2
 
 
 @pytest.mark.parametrize("is_found", [True, False])
@@ -112,7 +103,7 @@ async def test_a_copy_that_was_deleted_comes_back_once_though_its_process_dies(
         await office.attendance.redraw(approval.approval_id)
     assert [copy.ts for copy in (await office.the_approval()).copies] == [""]
     office.notifier.post_card = post  # type: ignore[method-assign]
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert told(office) == [("card", [MIA], MIA)] * 2
     assert [bool(copy.ts) for copy in (await office.the_approval()).copies] == [True]
 
@@ -126,7 +117,7 @@ async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_tru
     await office.hear(ASK)
     await wish(office, MIA, has_copies=False)
     assert copies(await office.the_approval()) == [MIA]
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     assert told(office)[1:] == [("reminder", [MIA, SAM], "")]
     await office.decide(await office.the_approval(), by=SAM)
     assert [approval.status for _, approval in office.notifier.copies.values()] == [Status.APPROVED]
@@ -138,7 +129,7 @@ async def test_members_of_a_user_group_get_theirs_beside_the_mention_of_it(
     office = await asked(storage, STEPS, ADA)
     approval = await office.the_approval()
     assert (mentioned(approval), copies(approval)) == (["S0SRE"], [ADA])
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     assert told(office)[1:] == [("reminder", ["S0SRE"], "")], "the handle reaches them once"
 
 
@@ -167,7 +158,7 @@ async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
 ) -> None:
     office = await asked(storage, STEPS, LIA)
     assert copies(await office.the_approval()) == []
-    await later(office, hours=1)
+    await office.later(hours=1)
     assert copies(await office.the_approval()) == [LIA]
     assert ("escalation", [LIA], LIA) in told(office)
 
@@ -180,7 +171,7 @@ async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(
     assert copies(approval) == [], "all of a channel are nobody by name"
     await claim(office, approval, ADA)
     assert copies(await office.the_approval()) == [ADA]
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert told(office) == [("card", [ADA], ADA)], "once"
 
 
@@ -198,7 +189,7 @@ async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStores) 
     approval = await office.asked(ASK)
     assert (copies(approval), [*approval.snoozes]) == ([], [ADA])
     for _ in range(30):
-        await later(office, minutes=15)
+        await office.later(minutes=15)
     assert copies(await office.the_approval()) == [ADA]
 
 
@@ -212,18 +203,9 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     assert approval.thread_card.ts, "all others see it"
     assert approval.card.revision < approval.shown_revision, "and it is tried again"
     office.notifier.failing.clear()
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert ("card", [MIA], MIA) in told(office)
     assert office.notifier.posts == [approval.approval_id], "once"
-
-
-async def test_one_that_slack_never_takes_is_left_out(storage: SqliteStores) -> None:
-    office = an_office(storage, SECURITY)
-    await wish(office, MIA)
-    office.notifier.failing.add("copy")
-    office.notifier.faults["copy"] = DeliveryError("conversations.open", "missing_scope")
-    approval = await office.asked(ASK)
-    assert (copies(approval), bool(approval.thread_card.ts)) == ([], True)
 
 
 async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_ever(
@@ -274,7 +256,7 @@ class TestOneCardForSeveral:
     async def test_its_copy_is_drawn_with_it(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b")
         await office.decide(cards[1], by=BEN)
-        await later(office, seconds=5)
+        await office.later(seconds=5)
         (items,) = shown(office).copies.values()
         (copied,) = [approval for approval in items if approval.approval_id == cards[1].approval_id]
         assert copied.status is Status.APPROVED
@@ -284,7 +266,7 @@ class TestOneCardForSeveral:
     async def test_who_had_it_gets_the_card_of_what_leaves_it(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b", "c")
         await claim(office, cards[0], BEN)
-        await later(office, seconds=5)
+        await office.later(seconds=5)
         first = await storage.approvals.get(cards[0].approval_id)
         assert first.batch.left
         assert [(copy.kind, copy.user) for copy in first.copies] == [
@@ -302,7 +284,7 @@ class TestOneCardForSeveral:
         assert len(shown(office).posts) == 1
         assert shown(office).copied == []
         office.notifier.failing.clear()
-        await later(office, minutes=1)
+        await office.later(minutes=1)
         assert shown(office).copied == [ADA]
         assert len(shown(office).posts) == 1, "the card of all stands once"
 

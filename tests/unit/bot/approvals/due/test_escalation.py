@@ -19,7 +19,7 @@ from tests.support.decided import write
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, THREAD_ID, KilledError, Office
 
 MIA, SAM, LIA = "UMIA", "USAM", "ULIA"
 ASK = "<@UBOT> pay Mia"
@@ -57,10 +57,6 @@ async def asked(storage: SqliteStores, ask: dict[str, Any], **more: Any) -> Offi
     return office
 
 
-async def later(office: Office, **forward: float) -> None:
-    await office.later(**forward)
-
-
 async def acts(office: Office) -> list[str]:
     return [entry.action for entry in await story(office.storage, thread_id=THREAD_ID)]
 
@@ -77,7 +73,7 @@ async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     assert mentioned(await office.the_approval()) == ["S0SRE"]
     for minutes in (15, 30, 15, 60, 400):
-        await later(office, minutes=minutes)
+        await office.later(minutes=minutes)
     assert told(office) == [
         ("reminder", ["S0SRE"], ""),
         ("reminder", ["S0SRE"], ""),
@@ -91,8 +87,8 @@ async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
 
 async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
-    await later(office, minutes=15)
-    await later(office, minutes=30)
+    await office.later(minutes=15)
+    await office.later(minutes=30)
     assert [message.kind for message in office.notifier.asking.values()] == ["reminder"]
     kept = (await office.the_approval()).reminders
     assert [reminder.ts for reminder in kept] == [
@@ -104,8 +100,8 @@ async def test_the_messages_below_a_card_are_removed_when_it_is_decided(
     storage: SqliteStores,
 ) -> None:
     office = await asked(storage, STEPS)
-    await later(office, minutes=45)
-    await later(office, minutes=15)
+    await office.later(minutes=45)
+    await office.later(minutes=15)
     approval = await office.the_approval()
     await office.decide(approval, by=ADA)
     assert office.notifier.asking == {}
@@ -123,7 +119,7 @@ async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
     assert told(office) == [("card", [SAM], SAM)]
     (copy,) = (await office.the_approval()).copies
     assert (copy.user, copy.channel, bool(copy.ts)) == (SAM, "DSAM", True)
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     assert told(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
     await office.decide(await office.the_approval(), by=SAM)
     assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
@@ -141,24 +137,6 @@ async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
     assert (bool(approval.thread_card.ts), approval.copies, approval.card.error) == (True, (), "")
 
 
-async def test_only_those_are_reminded_for_whom_the_card_still_waits(
-    storage: SqliteStores,
-) -> None:
-    ask = {"approve": [{"from": ["sre"], "count": 2}, {"from": ["security"]}]}
-    office = await asked(storage, ask)
-    await office.decide(await office.the_approval(), by=MIA)
-    await later(office, minutes=15)
-    assert told(office) == [("reminder", ["S0SRE"], "")]
-
-
-async def test_who_is_nobody_is_not_mentioned(storage: SqliteStores) -> None:
-    office = an_office(storage, {"approve": [{"from": ["sre", "security"]}]})
-    office.directory.add(SAM, is_deleted=True)
-    office.directory.groups["S0SRE"] = frozenset({ROSA})  # who asked for it
-    await office.hear(ASK)
-    assert mentioned(await office.the_approval()) == [MIA]
-
-
 async def test_a_look_up_that_fails_mentions_all(storage: SqliteStores) -> None:
     office = an_office(storage, {"approve": [{"from": ["sre", "security"]}]})
     office.directory.group_members = _not_found  # type: ignore[method-assign]
@@ -174,7 +152,7 @@ async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
     assert await write(
         storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
     )
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     assert told(office) == []
     assert "reminded" not in await acts(office)
     assert (await office.the_approval()).escalation.reminders == 1
@@ -188,12 +166,12 @@ async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStores) -> Non
     assert await write(
         storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
     )
-    await later(office, minutes=59)
+    await office.later(minutes=59)
     assert told(office) == []
     assert "snoozed this until" in drawn(office)
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert "snoozed this until" not in drawn(office)
-    await later(office, minutes=9)
+    await office.later(minutes=9)
     assert told(office) == [("snooze_over", [MIA], MIA)]
 
 
@@ -211,9 +189,9 @@ async def test_a_claim_holds_reminders_up(storage: SqliteStores) -> None:
     assert await write(
         storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
     )
-    await later(office, minutes=29)
+    await office.later(minutes=29)
     assert told(office) == []
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert told(office) == [("reminder", ["S0SRE"], "")]
 
 
@@ -228,9 +206,9 @@ async def test_a_claim_shows_on_all_copies_within_two_seconds_and_ends_by_itself
     assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
     assert office.clock() - clicked_ms <= 2_000  # by the click's own work: no tick was needed
     before = told(office)
-    await later(office, minutes=29)
+    await office.later(minutes=29)
     assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert claimed_on(office) == ["⏳ *Needs approval*"] * 2
     assert [kind for kind, *_ in told(office)[len(before) :]] == ["reminder", "reminder"]
     over = await office.the_approval()
@@ -256,36 +234,10 @@ async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
     approval = await office.the_approval()
     assert mentioned(approval) == []
     assert [reminder.kind for reminder in approval.reminders] in (["quiet"], [])
-    await later(office, hours=1)
+    await office.later(hours=1)
     assert (await office.the_approval()).escalation.steps == 1
     assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
     assert (await acts(office)).count("escalated") == 1
-
-
-async def test_a_new_stage_mentions_its_people(storage: SqliteStores) -> None:
-    stages = [
-        {"name": "team", "approve": [{"from": ["sre"]}]},
-        {"name": "lead", "approve": [{"from": ["leads"]}]},
-    ]
-    office = await asked(storage, {"stages": stages})
-    await later(office, minutes=15)
-    await office.decide(await office.the_approval(), by=ADA)
-    assert told(office) == [("reminder", ["S0SRE"], ""), ("mention", [LIA], "")]
-    assert [message.kind for message in office.notifier.asking.values()] == ["mention"]
-    assert mentioned(await office.the_approval()) == [LIA]
-
-
-async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteStores) -> None:
-    office = an_office(storage, {**STEPS, "route": {"channel": "C0ROOM"}})
-    office.directory.channels["C0ROOM"] = frozenset({ADA, BEN})
-    approval = await office.asked(ASK)
-    assert approval.elsewhere == "C0ROOM"
-    assert told(office) == [("card", ["S0SRE"], "")]
-    (copy,) = approval.copies
-    assert copy.channel == "C0ROOM"
-    await office.decide(approval, by=ADA)
-    assert len(office.ran) == 1
-    assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
 
 
 async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> None:
@@ -295,7 +247,7 @@ async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> N
     await office.decide(await office.the_approval(), by=ADA)
     votes = {approval.votes for _, approval in office.notifier.copies.values()}
     assert len(votes) == 1
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     assert told(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]
 
 
@@ -320,15 +272,15 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     setattr(thing, step, dying(getattr(thing, step), after=after))
     if step != "update_card" or minutes == 60:
         with pytest.raises(KilledError):
-            await later(first, minutes=minutes)
+            await first.later(minutes=minutes)
     else:
-        await later(first, minutes=minutes)
+        await first.later(minutes=minutes)
     first.queue.drop()
     vars(thing).pop(step)
     second = an_office(storage, STEPS, clock=first.clock, notifier=first.notifier, owner="second")
     second.model = first.model
-    await later(second, seconds=16)
-    await later(second, seconds=30)
+    await second.later(seconds=16)
+    await second.later(seconds=30)
     kind, note = ("reminder", "reminded") if minutes == 15 else ("escalation", "escalated")
     assert [message[0] for message in told(second)] == [kind]
     assert (await acts(second)).count(note) == 1
@@ -338,9 +290,9 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
 async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS)
     office.notifier.lost.add("nudge")
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     office.notifier.lost.clear()
-    await later(office, minutes=5)
+    await office.later(minutes=5)
     assert told(office) == [("reminder", ["S0SRE"], "")]
     (kept,) = (await office.the_approval()).reminders
     assert [kept.ts] == [message.ts for message in office.notifier.asking.values()]
@@ -357,8 +309,8 @@ async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
         return await nudge(*args, **options)
 
     office.notifier.nudge = decided_first  # type: ignore[method-assign, assignment]
-    await later(office, minutes=15)
-    await later(office, seconds=5)
+    await office.later(minutes=15)
+    await office.later(seconds=5)
     assert told(office) == []
     assert office.notifier.asking == {}
     done = await storage.approvals.get(approval.approval_id)
@@ -380,29 +332,9 @@ async def _not_found(group_id: str) -> frozenset[str]:
     raise DirectoryError(group_id)
 
 
-async def test_who_is_away_is_not_mentioned_and_their_delegate_is(storage: SqliteStores) -> None:
-    office = an_office(storage, {"approve": [{"from": ["security"]}]})
-    await office.lend(MIA)
-    await office.lend(MIA, LIA)
-    await office.hear(ASK)
-    assert mentioned(await office.the_approval()) == [LIA, SAM]
-
-
 async def go_away(office: Office, *people: str) -> None:
     for who in people:
         await office.lend(who)
-
-
-async def test_when_all_are_away_the_first_step_comes_at_once(storage: SqliteStores) -> None:
-    ask = {"approve": [{"from": ["security"]}], "escalate": [{"after": "1h", "add": ["sre"]}]}
-    office = an_office(storage, ask)
-    await go_away(office, MIA, SAM)
-    await office.hear(ASK)
-    await later(office, seconds=1)
-    approval = await office.the_approval()
-    assert (mentioned(approval), approval.escalation.steps) == (["S0SRE"], 1)
-    assert told(office) == []
-    assert (await acts(office)).count("escalated") == 1
 
 
 async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message(
@@ -411,12 +343,12 @@ async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message
     ask = {**STEPS, "approve": [{"from": ["security"]}]}
     office = await asked(storage, ask)
     await go_away(office, MIA)
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     assert (await office.the_approval()).escalation.steps == 0  # Sam is there
     await go_away(office, SAM)
-    await later(office, minutes=30)
+    await office.later(minutes=30)
     assert (await office.the_approval()).escalation.steps == 1
     assert told(office) == [("reminder", [SAM], ""), ("escalation", [LIA], "")]
-    await later(office, minutes=30)
+    await office.later(minutes=30)
     assert (await acts(office)).count("escalated") == 1
     assert len(told(office)) == 2

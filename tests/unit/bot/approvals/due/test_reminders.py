@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -33,42 +32,9 @@ async def asked(storage: SqliteStores, **changes: object) -> tuple[Office, Appro
     return office, await office.the_approval()
 
 
-async def later(office: Office, **forward: float) -> None:
-    await office.later(**forward)
-
-
 def kinds(office: Office) -> list[str]:
     """The messages beside the card."""
     return [kind for kind, _ in office.notifier.nudges.values()]
-
-
-async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStores) -> None:
-    office, approval = await asked(storage)
-    await later(office, minutes=15)
-    (first,) = office.notifier.nudges
-    await later(office, minutes=30)
-    (second,) = office.notifier.nudges
-    assert office.notifier.reminders == [approval.approval_id] * 2
-    assert [reminder.ts for reminder in (await office.the_approval()).reminders] == [second]
-    assert first != second
-
-
-async def test_after_a_decision_no_message_asks_any_more(storage: SqliteStores) -> None:
-    office, approval = await asked(storage)
-    await later(office, minutes=15)
-    await later(office, hours=1)
-    assert kinds(office) == ["reminder", "escalation"]
-    await office.decide(approval, by=ADA)
-    assert kinds(office) == []
-    done = await storage.approvals.get(approval.approval_id)
-    assert (done.reminders, done.due_ms) == ((), None)
-
-
-async def test_after_the_expiry_no_message_asks_any_more(storage: SqliteStores) -> None:
-    office, _ = await asked(storage)
-    for _ in range(9):
-        await later(office, hours=1)
-    assert kinds(office) == []
 
 
 @pytest.mark.parametrize("fault", [DeliveryError("x", "fatal_error"), GONE])
@@ -76,14 +42,14 @@ async def test_a_message_that_cannot_be_removed_now_is_removed_later(
     storage: SqliteStores, fault: DeliveryError
 ) -> None:
     office, approval = await asked(storage)
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     office.notifier.failing.add("remove")
     office.notifier.faults["remove"] = fault
     await office.decide(approval, by=ADA)
     assert kinds(office) == ["reminder"]
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
     office.notifier.failing.clear()
-    await later(office, minutes=5)
+    await office.later(minutes=5)
     assert kinds(office) == (["reminder"] if fault is GONE else [])
     done = await storage.approvals.get(approval.approval_id)
     assert (done.reminders, done.due_ms) == ((), None)
@@ -113,46 +79,13 @@ def has_posted(approval: Approval) -> bool:
     return all(reminder.is_posted for reminder in approval.reminders)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("step", ["nudge", "count", "note"])
-async def test_a_crash_around_a_reminder_leaves_one(
-    storage: SqliteStores, step: str, *, after: bool
-) -> None:
-    first, approval = await asked(storage)
-    if step == "nudge":
-        first.notifier.nudge = dying(first.notifier.nudge, after=after)  # type: ignore[assignment,method-assign]
-        over: Callable[[], object] = partial(vars(first.notifier).pop, step)
-    else:
-        matches = counts if step == "count" else notes
-        over = failing_at(storage.approvals, matches, KilledError, after=after)
-    with pytest.raises(KilledError):
-        await later(first, minutes=15)
-    first.queue.drop()
-    over()
-    second = Office(
-        storage,
-        [],
-        rules=LADDER,
-        clock=first.clock,
-        notifier=first.notifier,
-        owner="second",
-    )
-    second.model = first.model
-    await later(second, seconds=16)
-    assert kinds(second) == ["reminder"]
-    assert second.notifier.reminders == [approval.approval_id]
-    assert (await second.the_approval()).escalation.reminders == 1
-    await second.decide(approval, by=ADA)
-    assert kinds(second) == []
-
-
 async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
     storage: SqliteStores,
 ) -> None:
     first, approval = await asked(storage)
     over = failing_at(storage.approvals, notes, KilledError)
     with pytest.raises(KilledError):
-        await later(first, minutes=15)
+        await first.later(minutes=15)
     first.queue.drop()
     over()
     assert [reminder.ts for reminder in (await first.the_approval()).reminders] == [""]
@@ -161,68 +94,13 @@ async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
     assert kinds(first) == []
 
 
-async def test_a_message_to_backup_people_that_was_not_recorded_is_removed(
-    storage: SqliteStores,
-) -> None:
-    first, approval = await asked(storage)
-    over = failing_at(
-        storage.approvals,
-        lambda new, old: notes(new, old) and new.escalation.steps == 1,
-        KilledError,
-    )
-    await later(first, minutes=15)
-    with pytest.raises(KilledError):
-        await later(first, hours=1)
-    first.queue.drop()
-    over()
-    first.clock.forward(seconds=16)
-    await first.decide(approval, by=BEN)
-    assert kinds(first) == []
-
-
-async def test_a_decision_in_the_moment_of_the_reminder(storage: SqliteStores) -> None:
-    office, approval = await asked(storage)
-    nudge = office.notifier.nudge
-
-    async def decided_meanwhile(*args: object, **options: object) -> ApprovalMessage | None:
-        await office.decide_meanwhile(approval, by=ADA)
-        return await nudge(*args, **options)  # type: ignore[arg-type]
-
-    office.notifier.nudge = decided_meanwhile  # type: ignore[method-assign]
-    await later(office, minutes=15)
-    assert office.notifier.reminders == []
-    assert (await storage.approvals.get(approval.approval_id)).reminders == ()
-
-
-async def test_when_an_edit_asks_other_people_the_old_messages_go(storage: SqliteStores) -> None:
-    office, approval = await asked(storage)
-    await later(office, minutes=15)
-    await later(office, hours=1)
-    assert len(kinds(office)) == 2
-    waiting = await office.the_approval()
-    changed = waiting.changed(
-        digest="e" * 64, escalation=waiting.escalation.restarted(office.clock())
-    )
-    await write(
-        storage.approvals,
-        waiting.key,
-        edited,
-        judged=changed,
-        unedited=waiting,
-        now_ms=office.clock(),
-    )
-    await office.approvals.attendance.attend(approval.approval_id)
-    assert kinds(office) == ["mention"]  # of the new people
-    assert len((await office.the_approval()).reminders) == 1
-
-
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("step", ["reminder", "escalation"])
 async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
     storage: SqliteStores, step: str, *, after: bool
 ) -> None:
     office, _ = await asked(storage)
-    await later(office, minutes=14)
+    await office.later(minutes=14)
     wait = {"minutes": 2} if step == "reminder" else {"hours": 1}
     nudge = office.notifier.nudge
     about: list[tuple[str, str]] = []
@@ -254,10 +132,10 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
         return sent if after else await recording_nudge(approval, message, **options)
 
     office.notifier.nudge = edited_meanwhile  # type: ignore[method-assign,assignment]
-    await later(office, **wait)
-    await later(office, seconds=1)
+    await office.later(**wait)
+    await office.later(seconds=1)
     assert kinds(office) == ["mention"]  # the new people's, and no other
-    await later(office, hours=1)
+    await office.later(hours=1)
     assert kinds(office) == ["mention", "escalation"]
     now = await office.the_approval()
     assert now.escalation.steps == 1
@@ -273,7 +151,7 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     await write(storage.approvals, waiting.approval_id, redrawn, now_ms=now)
     office.notifier.failing.add("update")
     office.notifier.faults["update"] = GONE
-    await later(office, minutes=15)
+    await office.later(minutes=15)
     approval = await office.the_approval()
     assert (approval.escalation.reminders, approval.card.error) == (1, "is_archived")
     assert office.notifier.reminders == []
@@ -293,9 +171,9 @@ async def a_question(storage: SqliteStores, **changes: object) -> Office:
 async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteStores) -> None:
     office = await a_question(storage)
     for number, minutes in enumerate((15, 30, 60), start=1):
-        await later(office, minutes=minutes - 1)
+        await office.later(minutes=minutes - 1)
         assert len(office.notifier.told) == number - 1
-        await later(office, minutes=1)
+        await office.later(minutes=1)
         assert office.notifier.told == [("reminder", (ROSA,), "")] * number
         assert kinds(office) == ["reminder"]
     question = await office.the_approval()
@@ -324,10 +202,10 @@ async def test_a_reminder_of_a_question_waits_for_the_end_of_quiet_hours(
     office.attendance = replace(office.attendance, consideration=asleep)
     office.approvals = replace(office.approvals, attendance=office.attendance)
     for minutes in (15, 30, 54):
-        await later(office, minutes=minutes)
+        await office.later(minutes=minutes)
         assert office.notifier.told == []
-    await later(office, minutes=1)
+    await office.later(minutes=1)
     assert office.notifier.told == [("reminder", (ROSA,), "")]
-    await later(office, minutes=5)  # the third reminder
+    await office.later(minutes=5)  # the third reminder
     assert office.notifier.told == [("reminder", (ROSA,), "")] * 2
     assert kinds(office) == ["reminder"]

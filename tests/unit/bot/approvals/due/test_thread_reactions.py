@@ -15,7 +15,7 @@ from tests.contract.builders import an_approval
 from tests.support.decided import decide
 from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ROSA, THREAD_ID, Office, an_actor
+from tests.unit.bot.office import THREAD_ID, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
@@ -64,44 +64,6 @@ def test_the_run_goes_before_the_yes(state: ExecutionState, end: str) -> None:
 @pytest.mark.parametrize(("status", "end"), [(Status.ANSWERED, "ran"), (Status.REJECTED, "left")])
 def test_a_doubt_ends_as_people_say(status: Status, end: str) -> None:
     assert sign_of(an_approval(kind=Kind.DOUBT).changed(status=status)) == end
-
-
-async def test_it_waits_then_it_ran(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    approval = await office.asked(ASK)
-    assert (approval.sign, on_root(office)) == (WAITS, [WAITS])
-    await office.decide(approval)
-    assert on_root(office) == ["ran"]
-    assert (await storage.approvals.get(approval.approval_id)).sign == "ran"
-
-
-async def test_it_is_said_again_after_each_expiry(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Nobody answered.")])
-    approval = await office.asked(ASK)
-    office.clock.forward(hours=9)
-    await office.attendance.attend(approval.approval_id)
-    assert on_root(office) == ["expired"]
-
-
-async def test_withdrawn_by_the_requester(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("All right.")])
-    approval = await office.asked(ASK)
-    withdrawn = await office.approvals.withdrawals.withdraw(
-        approval.approval_id, an_actor(ROSA), reason=""
-    )
-    office.queue.spawn(office.approvals.follow_up(withdrawn))
-    await office.queue.run()
-    assert on_root(office) == ["withdrawn"]
-
-
-async def test_while_another_waits_the_root_says_so(storage: SqliteStores) -> None:
-    office = Office(storage, [[PAY, PAY_BEN], say("Done.")])
-    await office.hear(ASK)
-    first, second = await office.open_approvals()
-    await office.decide(first, Status.REJECTED)
-    assert on_root(office) == [WAITS]
-    await office.decide(second)
-    assert on_root(office) == ["rejected", "ran"]  # both ends of one turn
 
 
 async def test_a_later_turn_shows_its_own_end(storage: SqliteStores) -> None:

@@ -47,16 +47,6 @@ def test_a_message_of_an_approval_with_its_own_card(
     assert wanted(an_approval(messages=(message,), **approval), message) is expected
 
 
-@pytest.mark.parametrize("status", [Status.PENDING, Status.APPROVED])
-def test_the_newest_reminder_replaces_older_ones_and_no_escalation(status: Status) -> None:
-    old, escalation = reminder("reminder:1@U0MIA", user=MIA), reminder("escalation:2", ts="1.3")
-    newer = reminder("reminder:3", ts="1.4"), reminder("reminder:3@U0MIA", ts="1.5", user=MIA)
-    approval = an_approval(messages=(old, escalation, *newer), status=status)
-    assert wanted(approval, old) is Wanted.DELETED
-    if status is Status.PENDING:
-        assert {wanted(approval, message) for message in (escalation, *newer)} == {Wanted.AS_IS}
-
-
 def item(number: int, **changes: Any) -> Approval:
     """One of several approvals on the card of the first."""
     batch = StoredBatch(keeper="apr_0")

@@ -18,7 +18,6 @@ from bot.records.approval import (
     Approval,
     ApprovalMessage,
     Decision,
-    Execution,
     ExecutionState,
     Status,
 )
@@ -30,7 +29,6 @@ from tests.unit.bot.office import ADA, BEN, THREAD_ID, Office, an_incoming
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
-RAN = Execution(state=ExecutionState.ENDED, at_ms=1)
 
 
 @dataclass
@@ -151,34 +149,6 @@ async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_oth
     assert notifier.sent == [1, stored.shown_revision]
     await office.attendance.attend(approval.approval_id)  # the first one wakes up
     assert notifier.sent == [1, stored.shown_revision]
-
-
-async def test_i8_what_changes_while_a_card_is_sent_is_drawn_right_after(
-    storage: SqliteStores,
-) -> None:
-    office, notifier = await an_undrawn(storage)
-    approval = await office.the_approval()
-    notifier.before = lambda: redrawn(office, approval)
-    await office.queue.run()
-    assert notifier.sent == [1, 2]
-    assert notifier.posts == [approval.approval_id]
-    assert await is_at_rest(office, approval)
-
-
-async def test_i8_a_card_that_had_to_wait_shows_what_the_record_says_then(
-    storage: SqliteStores,
-) -> None:
-    office, notifier = await an_undrawn(storage)
-    approval = await office.the_approval()
-
-    async def wait() -> None:
-        await redrawn(office, approval)
-        office.clock.forward(seconds=2)
-
-    notifier.before = wait
-    await office.queue.run()
-    assert notifier.sent == [2]
-    assert await is_at_rest(office, approval)
 
 
 async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_others_came_for(
