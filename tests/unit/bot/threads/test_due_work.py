@@ -9,14 +9,13 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.changes import redrawn
-from bot.approvals.disclosure import Surface
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.events import context
 from bot.ports.notifier import Newest
 from bot.ports.people import Person
-from bot.records.approval import Approval, ApprovalMessage, Decision, Status
+from bot.records.approval import Approval, ApprovalMessage
 from tests.support.decided import write
 from tests.support.fakes import FakeDirectory, FakeNotifier
 from tests.support.stores import SqliteStores
@@ -116,17 +115,6 @@ async def test_people_are_looked_up_at_steps_of_the_ladder_and_at_no_other_time(
     assert directory.looked != []
 
 
-async def test_nobody_is_looked_up_for_a_question(storage: SqliteStores) -> None:
-    directory = CuriousDirectory()
-    ask = call("ask_people", {"questions": ["Which Mia?"]}, id="c1")
-    office = Office(storage, [ask, say("Fine.")], directory=directory)
-    await office.hear(ASK)
-    await office.the_approval()
-    directory.looked.clear()
-    await minutes_later(office, 15)
-    assert (len(office.notifier.reminders), directory.looked) == (1, [])
-
-
 async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     approval = await office.asked(ASK)
@@ -153,30 +141,6 @@ async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
     assert office.clock() == approval.expires_ms
     with pytest.raises(ApprovalClosedError):
         await office.approvals.get_decidable(name, an_actor(ADA), shown=shown)
-
-
-async def test_a_decision_wakes_its_thread_once(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    approval = await office.asked(ASK)
-    before = (await storage.threads.get(THREAD_ID)).wakes
-    decision = Decision(status=Status.REJECTED, by=ADA, at_ms=office.clock())
-    await office.approvals.follow_up(
-        await office.approvals.decide(approval, decision, surface=Surface.CARD)
-    )
-    assert (await storage.threads.get(THREAD_ID)).wakes == before + 1
-
-
-async def test_a_reminder_links_to_a_card_that_was_updated_just_now(
-    storage: SqliteStores,
-) -> None:
-    notifier = AttentiveNotifier()
-    office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
-    approval = await office.asked(ASK)
-    office.clock.forward(minutes=15)
-    await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
-    await minutes_later(office, 0)
-    assert notifier.links == [approval.thread_card.ts]
-    assert notifier.links != [""]
 
 
 async def test_a_reminder_finds_a_requester_who_left_unseen(storage: SqliteStores) -> None:

@@ -200,15 +200,6 @@ async def test_i8_a_card_ends_as_its_record_says_whatever_came_while_it_was_sent
     assert card.decision.by == ADA
 
 
-async def test_i8_a_decision_that_came_while_its_card_was_posted_is_drawn_at_once(
-    storage: SqliteStores,
-) -> None:
-    world = await two(storage, is_drawn=False)
-    world.notifier.point, world.notifier.event = "read", world.decide_there
-    await world.first.queue.run()
-    assert world.notifier.cards[world.approval.approval_id].status is Status.REJECTED
-
-
 @pytest.mark.parametrize("fault", [None, DeliveryError("remove", "fatal_error")])
 async def test_i8_a_card_that_was_posted_twice_over_a_sleep_is_removed_once(
     storage: SqliteStores, fault: DeliveryError | None
@@ -270,17 +261,6 @@ async def test_i8_a_born_lease_says_how_old_what_it_draws_is(storage: SqliteStor
     world.notifier.point, world.notifier.event = "sent", note
     await world.first.queue.run()
     assert drawn == [Status.REJECTED]
-
-
-async def test_i8_a_click_whose_time_was_over_while_it_was_written_is_shown_by_the_next_tick(
-    storage: SqliteStores,
-) -> None:
-    world = await two(storage, is_drawn=True)
-    await world.decide_where_nobody_follows()
-    await world.tick(world.first)
-    card = world.notifier.cards[world.approval.approval_id]
-    assert card.status is Status.REJECTED
-    assert world.first.shown() == ["Not paid."]
 
 
 @pytest.mark.parametrize("gives_up", [False, True])

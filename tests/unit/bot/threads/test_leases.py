@@ -69,19 +69,6 @@ async def test_a_lost_lease_ends_the_work_at_once(storage: SqliteStores) -> None
     assert beats.until[0] == began_ms + 5_000 + LEASE_MS
 
 
-@pytest.mark.parametrize(
-    "error", [StoreUnavailableError("gone"), OSError("reset"), ZeroDivisionError()]
-)
-async def test_faults_of_the_store_end_the_work_with_the_lease_and_not_later(
-    storage: SqliteStores, error: Exception
-) -> None:
-    threads, beats, began_ms = await working(storage, lambda clock: Beats(clock, [error] * 99))
-    with pytest.raises(asyncio.CancelledError):
-        await threads.work(THREAD_ID)
-    assert threads.clock() == began_ms + LEASE_MS
-    assert len(beats.slept) > 10  # it was tried until the end
-
-
 async def test_a_fault_that_passes_ends_nothing(storage: SqliteStores) -> None:
     gone = StoreUnavailableError("gone")
     threads, beats, began_ms = await working(

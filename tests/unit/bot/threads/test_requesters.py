@@ -36,7 +36,6 @@ from tests.unit.bot.office import (
     BEN,
     GUS,
     ROSA,
-    RULES,
     THREAD_ID,
     KilledError,
     Office,
@@ -168,15 +167,6 @@ async def test_i13_a_message_that_waits_has_led_to_nothing(storage: SqliteStores
     await office.hear("<@UBOT> what about this?", user_id=BEN, ts="1800000000.000002")
 
     assert await deciders(office, await office.the_approval()) == {ADA, BEN}
-
-
-async def test_with_self_approval_they_may_all_decide(storage: SqliteStores) -> None:
-    rules = replace(RULES, self_approval=True)
-    office = Office(storage, [say("I wait."), PAY, say("Paid.")], rules=rules)
-    await office.hear("<@UBOT> when somebody says go, pay Mia", user_id=ROSA)
-    await office.hear("<@UBOT> begin", user_id=BEN, ts="1800000000.000002")
-
-    assert await deciders(office, await office.the_approval()) == {ROSA, ADA, BEN}
 
 
 async def test_i11_nobody_is_written_down_twice(storage: SqliteStores) -> None:

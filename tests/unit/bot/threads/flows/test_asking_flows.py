@@ -14,7 +14,7 @@ from agents.graph import END, START, StateGraph, node_interrupt
 from agents.graph.agent import GraphAgent
 from agents.models import say
 from bot.approvals.disclosure import Surface
-from bot.errors import InvalidInputError, NotApproverError
+from bot.errors import InvalidInputError
 from bot.questions.base import question_of
 from bot.questions.form import edited_digest
 from bot.records.approval import Approval, Decision, Status
@@ -23,7 +23,7 @@ from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import chosen_digest, filled_digest
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, Office, an_actor
+from tests.unit.bot.office import BEN, Office, an_actor
 
 ASK = "<@UBOT> go"
 Fields = Callable[[Approval], dict[str, Any]]
@@ -78,67 +78,6 @@ def edited(**changes: object) -> Fields:
 
 
 @pytest.mark.parametrize(
-    ("agent", "fields", "ran"),
-    [
-        ("choose_place", chosen("p"), [("deploy", "production")]),
-        ("complete", filled({"seats": 2, "meals": None}), [("book", "Rome", 2, None, False)]),
-        ("human_all", lambda _: {}, [("deploy", "staging")]),
-        ("human_all", lambda _: {"status": Status.REJECTED}, []),
-        (
-            "human_strict",
-            lambda _: {"status": Status.ANSWERED, "answer": ["No."]},
-            [],
-        ),
-        ("staged", lambda _: {}, [("deploy", "staging")]),
-        ("staged", lambda _: {"status": Status.REJECTED}, []),
-        ("graph_text", lambda _: {"answer": ["Fox"]}, ["Fox"]),
-        ("graph_yes", chosen("2"), [False]),
-        ("graph_few", chosen("3"), ["L"]),
-        ("graph_number", filled({"answer": 7}), [7]),
-        ("graph_list", filled({"answer": []}), [[]]),
-        ("graph_break", lambda _: {}, [("pay", 5, "Rome", ["a", "b"])]),
-        ("graph_break", edited(amount=9), [("pay", 9, "Rome", ["a", "b"])]),
-        ("free", lambda _: {"answer": ["Blue"]}, ["Blue"]),
-        ("policy", lambda _: {}, [("deploy", "staging")]),
-    ],
-)
-async def test_answer_goes_on(
-    storage: SqliteStores, agent: str, fields: Fields, ran: list[object]
-) -> None:
-    office = an_office(storage, agent)
-    await office.hear(ASK)
-    assert RAN == []
-    if agent.startswith("graph"):
-        office = an_office(storage, agent)  # another process: nothing is kept in memory
-    approval = await office.the_approval()
-    await take(office, approval, **fields(approval))
-    assert ran == RAN
-    assert await office.open_approvals() == []
-    assert len(office.shown()) == 1
-    card = office.notifier.cards[approval.approval_id]
-    assert card.status is not Status.PENDING
-
-
-async def test_choice_is_told_to_the_model(storage: SqliteStores) -> None:
-    office = an_office(storage, "choose_several")
-    await office.hear(ASK)
-    await take(office, await office.the_approval(), answer={"selected": ["1", "3"]})
-    assert office.shown() == ["Good."]
-
-
-async def test_feedback_goes_round(storage: SqliteStores) -> None:
-    office = an_office(storage, "feedback")
-    await office.hear(ASK)
-    await take(office, await office.the_approval(), answer={"feedback": "Shorter."})
-    second = await office.the_approval()
-    await office.hear("no need to edit", ts="1800000000.000009")
-    assert await office.open_approvals() == []
-    done = await storage.approvals.get(second.approval_id)
-    assert done.decision is not None
-    assert (done.decision.answer, done.decision.by) == ({"accepted": True}, ROSA)
-
-
-@pytest.mark.parametrize(
     ("agent", "fields"),
     [
         ("human_strict", {"status": Status.APPROVED}),
@@ -163,36 +102,6 @@ async def test_wrong_answer_is_refused_and_nothing_is_recorded(
         await take(office, approval, **fields)
     assert await office.the_approval() == await storage.approvals.get(approval.approval_id)
     assert RAN == []
-
-
-@pytest.mark.parametrize("agent", ["choose_place", "human_all", "staged", "graph_break", "policy"])
-async def test_who_asked_lets_nothing_run(storage: SqliteStores, agent: str) -> None:
-    office = an_office(storage, agent)
-    await office.hear(ASK)
-    with pytest.raises(NotApproverError):
-        await take(office, await office.the_approval(), by=ROSA)
-    assert RAN == []
-
-
-async def test_policy_names_who_decides(storage: SqliteStores) -> None:
-    office = an_office(storage, "policy")
-    approval = await office.asked(ASK)
-    with pytest.raises(NotApproverError, match="not an approver"):
-        await take(office, approval, by=ADA)
-    await take(office, approval, by=BEN)
-    assert RAN == [("deploy", "staging")]
-
-
-async def test_who_asked_fills_in_what_is_missing_but_no_guest_does(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage, "complete")
-    approval = await office.asked(ASK)
-    values = filled({"seats": 2, "meals": ["rice"]})(approval)
-    with pytest.raises(NotApproverError):
-        await take(office, approval, by=GUS, **values)
-    await take(office, approval, by=ROSA, **values)
-    assert RAN == [("book", "Rome", 2, ["rice"], False)]
 
 
 @pytest.mark.parametrize(

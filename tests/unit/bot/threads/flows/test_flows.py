@@ -1,34 +1,23 @@
 """The use cases from a message to the last word, with crashes between any two steps."""
 
-import asyncio
-from dataclasses import replace
-from datetime import timedelta
-from types import SimpleNamespace
-
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import Json
 from agents.models import call, say
 from bot.approvals.changes import closed
 from bot.approvals.disclosure import Surface
 from bot.errors import (
-    ApprovalClosedError,
-    NotApproverError,
     OutdatedCardError,
     UnknownApprovalError,
 )
 from bot.records.approval import Approval, Decision, Kind, Status
-from storage.errors import StoreUnavailableError
 from tests.contract.builders import a_post
 from tests.support.decided import decide, write
-from tests.support.fakes import Queue
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
     BEN,
     GUS,
-    ROSA,
     THREAD_ID,
     KilledError,
     Office,
@@ -39,24 +28,6 @@ from tests.unit.bot.office import (
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = f"<@{'UBOT'}> pay Mia"
-
-
-async def test_a_free_tool_needs_nobody(storage: SqliteStores) -> None:
-    office = Office(storage, [call("look", {"what": "payments"}, id="c1"), say("All fine.")])
-    await office.hear("<@UBOT> status of payments")
-    assert office.ran == [("look", "payments")]
-    assert office.shown() == ["All fine."]
-    assert not office.notifier.cards
-
-
-async def test_reject_with_a_reason(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("I see.")])
-    await office.hear(ASK)
-    await office.decide(await office.the_approval(), Status.REJECTED, reason="too much")
-    assert office.ran == []
-    prompt = str(office.model.inputs[-1])
-    assert "too much" in prompt
-    assert "ejected" in prompt
 
 
 async def test_with_two_questions_a_reply_answers_neither(storage: SqliteStores) -> None:
@@ -125,16 +96,6 @@ async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: Sqlite
     assert "Paid." in str(office.model.inputs[-1])
 
 
-async def test_the_same_post_twice_makes_one_turn(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    await asyncio.gather(
-        office.inbox.receive(an_incoming(ASK)), office.inbox.receive(an_incoming(ASK))
-    )
-    await office.hear(ASK)
-    await office.hear(ASK)
-    assert office.model.calls == 1
-
-
 async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     assert await office.inbox.receive(an_incoming("hi all")) is None
@@ -145,21 +106,6 @@ async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStor
     assert await office.inbox.receive(other) is None
     to_ada = an_incoming("<@UADA> can you look?", ts="1800000000.000003")
     assert await office.inbox.receive(to_ada) is None
-
-
-async def test_a_direct_message_needs_no_mention(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    await office.hear("hi", is_direct=True)
-    assert office.shown() == ["Hello."]
-
-
-async def test_guests_are_not_passed_on(storage: SqliteStores) -> None:
-    office = Office(storage, [say("never")])
-    await office.hear(ASK, user_id=GUS)
-    assert office.model.calls == 0
-    assert office.notifier.whispers == [
-        (GUS, "I didn't pass this on to the agent. Guests can't do this.")
-    ]
 
 
 async def test_a_guest_cannot_answer_a_question(storage: SqliteStores) -> None:
@@ -181,17 +127,6 @@ async def test_a_failed_look_up_keeps_the_message(storage: SqliteStores) -> None
     assert office.shown() == ["Hello."]
 
 
-async def test_only_approvers_may_look(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    approval = await office.asked(ASK)
-    with pytest.raises(NotApproverError):
-        await office.decide(approval, by=ROSA)
-    with pytest.raises(NotApproverError):
-        await office.decide(approval, by=GUS)
-    entries = await storage.audit.of_thread(THREAD_ID, limit=50)
-    assert {e.actor_id for e in entries if e.action == "refused"} == {ROSA, GUS}
-
-
 async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     approval = await office.asked(ASK)
@@ -200,57 +135,6 @@ async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     for shown in ("", "0" * 32):
         with pytest.raises(OutdatedCardError):
             await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown=shown)
-
-
-async def test_reminder_then_expiry(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Nobody was there.")])
-    approval = await office.asked(ASK)
-    for _ in range(3):
-        await office.later(minutes=15, seconds=1)
-    assert office.notifier.reminders == [approval.approval_id] * 2
-    office.clock.forward(hours=8)
-    with pytest.raises(ApprovalClosedError):
-        await office.decide(approval)
-    await office.later()
-    card = office.notifier.cards[approval.approval_id]
-    assert card.status is Status.EXPIRED
-    prompt = str(office.model.inputs[-1])
-    assert "obody" in prompt
-    assert office.ran == []
-    assert office.shown()[-1] == "Nobody was there."
-    office.clock.forward(hours=100)
-    assert await office.sweep.tick() == 0
-
-
-async def test_no_reminder_after_a_decision(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    await office.decide(await office.the_approval())
-    office.clock.forward(hours=1)
-    assert await office.sweep.tick() == 0
-    assert office.notifier.reminders == []
-
-
-async def test_crash_after_the_message_was_stored(storage: SqliteStores) -> None:
-    first = Office(storage, [])
-    await first.inbox.receive(an_incoming(ASK))
-    second = Office(storage, [say("Hello.")], clock=first.clock)
-    second.clock.forward(seconds=15)  # the lease of who took it is over
-    await second.later()
-    assert second.shown() == ["Hello."]
-
-
-async def test_crash_after_the_decision(storage: SqliteStores) -> None:
-    first = Office(storage, [PAY])
-    approval = await first.asked(ASK)
-    dropped = Queue()
-    first.queue.run = dropped.run  # type: ignore[method-assign]
-    await first.decide(approval)
-    first.queue.drop()
-    second = Office(storage, [say("Paid.")], clock=first.clock)
-    await second.later()
-    assert second.ran == [("pay", ("Mia", 5, "card"))]
-    assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
 async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> None:
@@ -270,53 +154,6 @@ async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> Non
     assert second.notifier.posts == [approval.approval_id]
     await second.decide(approval)
     assert len(second.ran) == 1
-
-
-async def test_a_lost_answer_to_a_post_makes_no_second_card(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    office.notifier.lost.add("card")
-    approval = await office.asked(ASK)
-    assert office.notifier.posts == [approval.approval_id]
-    assert (await storage.approvals.get(approval.approval_id)).thread_card.ts == ""
-    office.notifier.lost.clear()
-    await office.later(minutes=1)
-    assert office.notifier.posts == [approval.approval_id]
-    assert (await storage.approvals.get(approval.approval_id)).thread_card.ts != ""
-
-
-async def test_a_deleted_card_is_posted_again(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    approval = await office.asked(ASK)
-    office.notifier.deleted.add(approval.approval_id)
-    await office.decide(approval)
-    assert office.notifier.posts == [approval.approval_id] * 2
-    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
-
-
-async def test_a_failed_redraw_is_repeated(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    approval = await office.asked(ASK)
-    office.notifier.failing.add("update")
-    await office.decide(approval)
-    assert office.shown()[-1] == "Paid."
-    assert office.notifier.cards[approval.approval_id].status is Status.PENDING
-    office.notifier.failing.clear()
-    office.clock.forward(seconds=30)  # it was tried once more for what came of the call
-    await office.later()
-    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
-
-
-async def test_a_failed_text_is_repeated_and_the_model_not_asked_again(
-    storage: SqliteStores,
-) -> None:
-    office = Office(storage, [say("Hello.")])
-    office.notifier.failing.add("say")
-    await office.hear(ASK)
-    assert office.shown() == []
-    office.notifier.failing.clear()
-    await office.later(minutes=1)
-    assert office.shown() == ["Hello."]
-    assert office.model.calls == 1
 
 
 async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:
@@ -347,43 +184,6 @@ async def in_doubt(storage: SqliteStores, *words: str) -> tuple[Office, Approval
     assert doubt.prior_approval.by == (ADA,)
     assert second.ran == []
     return second, doubt
-
-
-async def test_a_call_in_doubt_is_run_again_when_people_say_so(storage: SqliteStores) -> None:
-    office, doubt = await in_doubt(storage, "Paid.")
-    await office.decide(doubt, Status.APPROVED, answers={"choice": "again"})
-    assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert office.shown()[-1] == "Paid."
-
-
-async def test_a_call_in_doubt_that_ran_is_not_run_again(storage: SqliteStores) -> None:
-    office, doubt = await in_doubt(storage, "Good.")
-    answers: Json = {"choice": "ran", "result": "receipt 77"}
-    await office.decide(doubt, Status.ANSWERED, answers=answers)
-    assert office.ran == []
-    assert "receipt 77" in str(office.model.inputs[-1])
-
-
-async def test_a_call_in_doubt_is_given_up(storage: SqliteStores) -> None:
-    office, doubt = await in_doubt(storage, "I see.")
-    await office.decide(doubt, Status.REJECTED, answers={"choice": "give_up"})
-    assert office.ran == []
-    assert office.shown()[-1] == "I see."
-
-
-async def test_a_call_in_doubt_expires(storage: SqliteStores) -> None:
-    office, _ = await in_doubt(storage, "Nobody knows.")
-    await office.later(hours=9)
-    assert office.ran == []
-    assert office.shown()[-1] == "Nobody knows."
-
-
-async def test_one_sweep_starts_all_that_is_due(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    await office.hear(ASK)
-    office.clock.forward(hours=9)
-    assert await office.sweep.tick() == 1
-    office.queue.drop()
 
 
 async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
@@ -436,40 +236,6 @@ async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStores) -> No
     assert office.shown() == ["Hello.", "Left behind."]
 
 
-async def test_text_that_grows_is_shown_piece_by_piece(storage: SqliteStores) -> None:
-    office = Office(storage, [say("One two three four five six seven.")])
-    await office.hear(ASK)
-    (stream,) = office.notifier.streams
-    assert "".join(stream.pieces) == "One two three four five six seven."
-    assert not stream.is_abandoned
-
-
-@pytest.mark.parametrize("is_down", [False, True])
-async def test_work_ends_when_its_lease_cannot_be_kept(
-    storage: SqliteStores, is_down: bool
-) -> None:
-    office = Office(storage, [say("Hello.")])
-    await office.inbox.receive(an_incoming(ASK))
-    beats = asyncio.Event()
-
-    async def refused(*_: object, **__: object) -> bool:
-        beats.set()
-        office.clock.forward(minutes=1)
-        if is_down:
-            raise StoreUnavailableError("gone")
-        return False
-
-    async def endless(*_: object) -> None:
-        await asyncio.Event().wait()
-
-    storage.threads.extend = refused
-    office.inbox = SimpleNamespace(sort=endless)  # type: ignore[assignment]
-    threads = replace(office.threads, inbox=office.inbox, lease=timedelta(milliseconds=3))
-    with pytest.raises(asyncio.CancelledError):
-        await threads.work(THREAD_ID)
-    assert beats.is_set()
-
-
 async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteStores) -> None:
     office = Office(storage, [say("One two three four.")])
 
@@ -491,60 +257,6 @@ async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteSto
     assert second.shown() == ["One two three four."]
     assert second.notifier.looked == list(second.notifier.texts)
     assert second.model.calls == 0
-
-
-async def test_the_cards_of_a_turn_that_failed_are_closed(storage: SqliteStores) -> None:
-    first = Office(storage, [[PAY, call("pay", {"to": "Ben", "amount": 7}, id="c2")]])
-    await first.hear(ASK)
-    paid, other = await first.open_approvals()
-    second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
-    await second.decide(paid)
-    assert second.ran == []
-    closed = await storage.approvals.get(other.approval_id)
-    assert closed.status is Status.SUPERSEDED
-    assert not closed.open
-    assert second.notifier.cards[other.approval_id].status is Status.SUPERSEDED
-
-
-async def test_a_fault_of_ours_ends_the_turn_at_last(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-
-    async def broken(_: object) -> None:
-        raise ZeroDivisionError
-
-    inbox = SimpleNamespace(sort=broken, set_aside=office.inbox.set_aside)
-    office.threads = replace(office.threads, inbox=inbox)  # type: ignore[arg-type]
-    await office.hear(ASK)
-    for _ in range(10):
-        office.clock.forward(minutes=10)
-        await replace(office.sweep, threads=office.threads).tick()
-        await office.queue.run()
-    assert len(office.shown()) == 1
-    assert "wrong on my side" in office.shown()[0]
-    assert await office.sweep.tick() == 0
-
-
-async def test_who_asks_in_anothers_thread_is_a_requester_beside_them(
-    storage: SqliteStores,
-) -> None:
-    office = Office(storage, [say("Hello."), PAY, say("Paid.")])
-    await office.hear("<@UBOT> hi", user_id=ROSA)
-    approval = await office.asked(ASK, user_id=BEN, ts="1800000000.000002")
-    assert approval.requester_id == BEN
-    for user in (BEN, ROSA):
-        with pytest.raises(NotApproverError):
-            await office.decide(approval, by=user)
-    await office.decide(approval, by=ADA)
-    assert len(office.ran) == 1
-
-
-async def test_all_who_asked_in_one_turn_are_requesters(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    await office.inbox.receive(an_incoming(ASK))
-    approval = await office.asked("<@UBOT> quickly", user_id=BEN, ts="1800000000.000002")
-    for user in (ROSA, BEN):
-        with pytest.raises(NotApproverError, match="your own request"):
-            await office.decide(approval, by=user)
 
 
 async def test_a_guest_who_writes_while_the_agent_works_is_refused(

@@ -377,20 +377,6 @@ class Broken:
         return ""
 
 
-async def test_a_fault_without_anybody_waiting_is_only_logged(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    await office.hear(ASK)
-
-    async def broken(*_: object) -> None:
-        raise ZeroDivisionError
-
-    storage.posts.unfinished = broken  # type: ignore[method-assign,assignment]
-    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
-    await pass_time(office)
-    assert office.shown() == ["Hello."]
-    assert (await storage.threads.get(THREAD_ID)).due_ms is None
-
-
 async def test_a_turn_that_is_too_large_is_ended_at_once(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
 
@@ -583,19 +569,3 @@ async def test_a_turn_with_a_card_needs_no_more_words(storage: SqliteStores) -> 
     await office.decide(await office.the_approval())
     assert len(office.ran) == 1
     assert office.shown() == []
-
-
-async def test_a_crash_before_it_is_said_changes_nothing(storage: SqliteStores) -> None:
-    office = Office(storage, [say(" ")])
-    add = storage.posts.add
-
-    async def dies(_: Post) -> bool:
-        raise KilledError
-
-    storage.posts.add = dies  # type: ignore[method-assign,assignment]
-    with pytest.raises(KilledError):
-        await office.hear(ASK)
-    storage.posts.add = add  # type: ignore[method-assign]
-    second = Office(storage, [], clock=office.clock)
-    await second.later(minutes=1)
-    assert second.shown() == ["The agent finished without a message."]

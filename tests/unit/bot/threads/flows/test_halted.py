@@ -31,10 +31,6 @@ async def freeze(office: Office, scope: FreezeScope | None = None, *, turns: boo
 
 async def lift(office: Office) -> None:
     await office.freezes.lift("f1", by="UBEN", why="It is mended.", count=1)
-    await go_on(office)
-
-
-async def go_on(office: Office) -> None:
     await office.later()
 
 
@@ -49,7 +45,7 @@ async def test_no_turn_begins_and_each_message_is_read_after_the_lifting(
     await freeze(office)
     await office.hear("<@UBOT> hi")
     await office.hear("<@UBOT> are you there?", ts=LATER)
-    await go_on(office)
+    await office.later()
     assert len(office.shown()) == len(notices(office)) == 1
     assert office.model.calls == 0
 
@@ -97,7 +93,7 @@ async def test_a_decision_is_recorded_and_wakes_nobody_until_the_lifting(
     await office.hear("<@UBOT> pay Mia")
     await freeze(office)
     await office.decide(await office.the_approval(), by=ADA)
-    await go_on(office)
+    await office.later()
     assert office.ran == []
     assert office.model.calls == 1
     await lift(office)
@@ -185,5 +181,5 @@ async def test_no_turn_begins_while_the_switch_cannot_be_read(
             await office.hear("<@UBOT> hi")
     assert office.model.calls == 0
     office.clock.forward(minutes=1)
-    await go_on(office)
+    await office.later()
     assert office.shown() == ["Hello."]

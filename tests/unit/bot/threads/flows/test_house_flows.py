@@ -43,31 +43,6 @@ async def acts(office: Office) -> set[str]:
     return {entry.action for entry in entries} & wanted
 
 
-async def test_an_ungated_call_that_a_rule_allows_runs_on_record(storage: SqliteStores) -> None:
-    office = Office(storage, LOOK, policy=forced())
-    await office.hear("<@UBOT> look")
-    assert office.ran == [("look", "x")]
-    assert await acts(office) == {"allowed", "started", "executed"}
-
-
-async def test_a_call_that_a_rule_denies_never_runs(storage: SqliteStores) -> None:
-    office = Office(storage, LOOK, policy=forced(default={"deny": "Not here."}))
-    await office.hear("<@UBOT> look")
-    assert (office.ran, await office.open_approvals()) == ([], [])
-    assert await acts(office) == {"denied"}
-    assert "Not here." in str(office.model.inputs[-1])
-
-
-async def test_an_ungated_call_that_a_rule_asks_about_waits_for_people(
-    storage: SqliteStores,
-) -> None:
-    force = forced(default={"ask": {"approve": [{"from": ["sre"]}]}}, groups=GROUPS)
-    office = Office(storage, LOOK, policy=force)
-    approval = await office.asked("<@UBOT> look")
-    assert (approval.tool, approval.kind, office.ran) == ("look", Kind.APPROVAL, [])
-    assert approval.rule == "default"
-
-
 async def test_under_the_policy_of_the_settings_ungated_calls_are_as_they_were(
     storage: SqliteStores,
 ) -> None:

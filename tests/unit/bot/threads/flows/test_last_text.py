@@ -33,7 +33,6 @@ KEY = f"{THREAD_ID}#1:agent:A/m2"
 HELLO_KEY = f"{THREAD_ID}#1:agent:A/m1"
 APPEND, SAID = ("checkpoints", "append"), ("slack", "say")
 DEADLY = "the process stopped again and again, maybe while posting this; it may stand in Slack"
-NOT_NOW = DeliveryError("chat.postMessage", "fatal_error")
 NEVER = DeliveryError("chat.postMessage", "is_archived")
 
 
@@ -204,18 +203,6 @@ async def test_a_last_text_stands_once_wherever_its_bot_dies(
 
 
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
-async def test_a_last_text_stands_once_though_the_next_bot_dies_as_well(is_after: bool) -> None:
-    async with a_payment() as payment:
-        said = (await the_steps(payment)).index(SAID) + 1
-    for step in range(1, 9):
-        async with a_payment() as payment:
-            await payment.dies(said, is_after=True)
-            await payment.goes_on(dies(step, is_after=is_after))
-            await payment.expect_one_text()
-            assert payment.answers == 1
-
-
-@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 async def test_i9_a_turn_whose_answer_stands_is_not_told_as_failed_after_three_deaths(
     is_after: bool,
 ) -> None:
@@ -318,19 +305,6 @@ async def test_what_another_bot_says_is_on_record(payment: Payment) -> None:
     assert steps.index(("posts", "add")) < steps.index(SAID) < steps.index(("posts", "finish"))
     assert payment.notifier.looked == []
     await payment.expect_one_text()
-
-
-async def test_what_slack_does_not_take_now_is_on_record_and_said_later(payment: Payment) -> None:
-    office = await payment.asked(Planned())
-    payment.notifier.failing.add("say")
-    payment.notifier.faults["say"] = NOT_NOW
-    await office.decide(await office.the_approval())
-    (left,) = await payment.storage.posts.unfinished(THREAD_ID)
-    assert (left.post_id, left.text) == (KEY, "It is paid. I was asked 1 times.")
-    payment.notifier.failing.clear()
-    await payment.goes_on()
-    await payment.expect_one_text()
-    assert payment.answers == 1
 
 
 async def test_what_slack_never_takes_is_marked_and_ends_its_run(payment: Payment) -> None:

@@ -47,10 +47,6 @@ async def freeze(office: Office, scope: FreezeScope = ALL) -> None:
 
 async def lift(office: Office, name: str = "f1") -> None:
     await office.freezes.lift(name, by="UBEN", why="It is up.", count=1)
-    await go_on(office)
-
-
-async def go_on(office: Office) -> None:
     await office.later()
 
 
@@ -74,7 +70,7 @@ async def test_an_approved_call_waits_for_the_end_of_a_freeze(storage: SqliteSto
     assert "❄️ *Approved by" in shown(card.blocks)
     assert "frozen, nothing starts" in card.text
     assert "The bank is down." in shown(card.blocks)
-    await go_on(office)
+    await office.later()
     assert office.ran == []
     assert (await acts(office)).count("parked") == 1
 
@@ -93,7 +89,7 @@ async def test_a_restart_forgets_no_parked_call(storage: SqliteStores) -> None:
     first.queue.drop()
     second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
     second.clock.forward(minutes=5)
-    await go_on(second)
+    await second.later()
     assert second.ran == []
     await lift(second)
     assert (len(second.ran), second.shown()[-1]) == (1, "Paid.")
@@ -104,7 +100,7 @@ async def test_a_decision_that_has_become_too_old_is_asked_anew_after_the_liftin
 ) -> None:
     office, approval = await frozen_and_approved(storage, PAY, say("Paid."))
     office.clock.forward(hours=3)
-    await go_on(office)
+    await office.later()
     assert await office.open_approvals() == []  # people are not asked while it is frozen
     await lift(office)
     assert office.ran == []
@@ -273,7 +269,7 @@ async def test_a_call_that_is_withdrawn_while_it_goes_on_ends(storage: SqliteSto
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Calls, "freed", lambda _, *given: freed_then_withdrawn(*given))
-        await go_on(office)
+        await office.later()
     assert (office.ran, office.shown()[-1]) == ([], "I see.")
     assert await office.open_approvals() == []
     assert "lapsed" not in await acts(office)
@@ -287,7 +283,7 @@ async def test_a_process_that_dies_after_the_withdrawal_loses_nothing(
     first.queue.drop()
     second = Office(storage, [say("I see.")], clock=first.clock, owner="second")
     second.clock.forward(minutes=5)
-    await go_on(second)
+    await second.later()
     assert (second.ran, second.shown()[-1]) == ([], "I see.")
     assert (await acts(second)).count("withdrawn") == 1
 
@@ -328,7 +324,7 @@ async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> 
     first.queue.drop()
     office = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
     office.clock.forward(minutes=1)
-    await go_on(office)
+    await office.later()
     doubt = await office.the_approval()
     assert doubt.kind is Kind.DOUBT
     await freeze(office)

@@ -50,25 +50,6 @@ def test_a_refusal_of_the_app_is_not_permanent(reason: str) -> None:
     assert not DeliveryError("chat.update", "is_archived").is_refusal
 
 
-async def test_card_and_text_come_when_the_token_is_good(storage: SqliteStores) -> None:
-    office, approval = await refused_after_decision(storage)
-    assert len(office.ran) == 1
-    assert office.notifier.cards[approval.approval_id].status is Status.PENDING
-    assert office.shown() == []
-    stored = await storage.approvals.get(approval.approval_id)
-    assert stored.card.error == "token_revoked"
-    assert stored.due_ms is not None
-    for _ in range(20):
-        await later(office, seconds=600)
-    accept(office)
-    await later(office, seconds=400)
-    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
-    assert office.shown() == ["Paid."]
-    stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.card.error, stored.due_ms) == ("", None)
-    assert await later(office, seconds=10**6) == 0
-
-
 async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
     storage: SqliteStores,
 ) -> None:
@@ -82,14 +63,6 @@ async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
     assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
     await office.later()
     assert office.shown() == ["Paid."]
-
-
-async def test_another_process_catches_up_when_it_starts(storage: SqliteStores) -> None:
-    first, approval = await refused_after_decision(storage)
-    second = Office(storage, [], clock=first.clock, notifier=first.notifier, owner="second")
-    accept(second)
-    await second.approvals.attendance.catch_up()
-    assert second.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
 async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteStores) -> None:
@@ -145,16 +118,6 @@ async def test_an_outdated_click_draws_the_card_again(storage: SqliteStores) -> 
         await storage.approvals.get(approval.approval_id)
     ).shown_revision == approval.shown_revision + 1
     assert OutdatedCardError().approval_id == ""
-
-
-async def test_a_refused_click_is_answered_by_its_own_address(storage: SqliteStores) -> None:
-    office, approval = await refused_after_decision(storage)
-    click = {**a_click(approval, "countersign:approve", BEN), "response_url": URL}
-    await Counter.on(office).send(click)
-    ((address, text),) = office.notifier.responses
-    assert address == URL
-    assert "<@UADA> was first: approved" in text
-    assert await storage.ephemeral_messages.due(now_ms=office.clock() + 10**9, limit=9) == []
 
 
 @pytest.mark.parametrize("takes_others", [False, True], ids=["refuses all", "takes other calls"])

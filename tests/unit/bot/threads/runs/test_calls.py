@@ -76,17 +76,6 @@ class Payment:
         return [entry.action for entry in entries].count("started")
 
 
-async def test_a_start_is_on_the_approval_and_in_the_audit(storage: SqliteStores) -> None:
-    payment = await Payment.approved(storage)
-    assert await payment.state() is ExecutionState.READY
-    assert isinstance(await payment.start(), dict)
-    assert (await payment.state(), await payment.started()) == (ExecutionState.STARTED, 1)
-    await payment.end()
-    assert await payment.state() is ExecutionState.ENDED
-    [newest] = payment.calls.watched(TURN)
-    assert newest == await storage.approvals.get(newest.approval_id)
-
-
 async def test_a_quick_call_draws_its_end_alone(storage: SqliteStores) -> None:
     payment = await Payment.approved(storage)
     await payment.start()

@@ -101,27 +101,6 @@ async def test_where_no_default_names_anybody_nobody_decides_a_doubt(
     assert await judged(storage, forced(BIG, groups=GROUPS), small) == Allow(rule="default")
 
 
-async def test_file_and_code_deny_together(storage: SqliteStores) -> None:
-    force = forced(default={"deny": "Never here."})
-    ruling = await judged(storage, force, code=Deny("Not today.", rule="stop"))
-    assert ruling == Deny("Never here.; Not today.", rule="default + code:stop")
-
-
-async def test_a_gate_takes_its_people_from_the_file(storage: SqliteStores) -> None:
-    gated = replace(CALL, gated=True)
-    force = forced(groups=GROUPS, defaults=BY_SRE)
-    ruling = await judged(storage, force, gated, Ask(rule="gate", kind="review"))
-    terms = terms_in(ruling)
-    assert (terms.rules, list(terms.requirements)) == (("code:gate",), ["sre"])
-    assert isinstance(ruling, Ask)
-    assert ruling.kind == "review"
-
-
-async def test_a_gate_without_anybody_in_the_file_denies(storage: SqliteStores) -> None:
-    gated = replace(CALL, gated=True)
-    assert isinstance(await judged(storage, forced(), gated, Ask(rule="gate")), Deny)
-
-
 @pytest.mark.parametrize(
     ("code", "names", "needed"),
     [
@@ -270,13 +249,6 @@ def settings() -> Forced:
     force = forced(OF_SETTINGS, ELSEWHERE, groups=GROUPS)
     force.is_settings = True
     return force
-
-
-async def test_people_of_the_settings_decide_what_a_gate_asks(storage: SqliteStores) -> None:
-    gated = replace(CALL, gated=True)
-    ruling = await judged(storage, settings(), gated, Ask(rule="gate", kind="review"))
-    terms = terms_in(ruling)
-    assert (list(terms.requirements), terms.edit, terms.expires_s) == (["sre"], "yes", 7200)
 
 
 @pytest.mark.parametrize("gated", [False, True])
