@@ -6,6 +6,8 @@ _SQLITE = ("-k", "sqlite-memory or unit or (sqlite and restart)", "-m", "not mon
 _MONGO = ("-k", "mongo-pymongo and not hundred and not one_wins")
 """Not those that need a quick server: one that has other work would notice each change."""
 _POLICY = ("tests/unit/agents/policy/test_rules.py", "tests/unit/agents/policy/test_edges.py")
+_PLAYED = ("tests/conformance/test_flows.py",)
+"""Whole conversations: they notice what no test of the inside needs to repeat."""
 _ATTENDANCE = (
     "tests/unit/bot/threads/test_interleavings.py",
     "tests/unit/bot/approvals/due/test_worker.py",
@@ -13,6 +15,13 @@ _ATTENDANCE = (
     "tests/unit/bot/approvals/due/test_backups.py",
     "tests/unit/bot/approvals/test_refusals.py",
     "tests/unit/bot/threads/flows/test_token_away.py",
+    *_PLAYED,
+)
+_LADDER = (
+    "tests/unit/bot/approvals/due/test_escalation.py",
+    "tests/unit/bot/approvals/due/test_reminders.py",
+    "tests/unit/bot/approvals/due/test_backups.py",
+    *_PLAYED,
 )
 _GATES = (
     "tests/unit/agents/runs/test_judging.py",
@@ -50,7 +59,7 @@ _CALLS = (
     "tests/unit/bot/redaction/test_masks_of_values.py",
     "tests/unit/bot/approvals/test_disclosure.py",
 )
-_RULES = ("tests/unit/bot/approvals/test_changes.py", "tests/model/test_voting.py")
+_RULES = ("tests/unit/bot/approvals/test_changes.py", "tests/model/test_voting.py", *_PLAYED)
 _FREEZES = (
     "tests/unit/bot/freezes/test_alerts.py",
     "tests/unit/bot/freezes/test_file.py",
@@ -98,12 +107,13 @@ NEAREST: dict[str, tuple[str, ...]] = {
         "tests/unit/bot/approvals/test_refusals.py",
         "tests/unit/bot/threads/flows/test_token_away.py",
         "tests/unit/bot/approvals/test_disclosure.py",
+        *_PLAYED,
     ),
     "bot/approvals/changes.py": _RULES,
-    "bot/approvals/execution.py": ("tests/unit/bot/approvals/test_start_rules.py",),
+    "bot/approvals/execution.py": ("tests/unit/bot/approvals/test_start_rules.py", *_PLAYED),
     "bot/approvals/due/card_updates.py": _ATTENDANCE,
-    "bot/approvals/due/escalation.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
-    "bot/approvals/due/messages.py": ("tests/unit/bot/approvals/due/test_escalation.py",),
+    "bot/approvals/due/escalation.py": _LADDER,
+    "bot/approvals/due/messages.py": _LADDER,
     "bot/approvals/due/reconciler.py": (
         "tests/unit/bot/approvals/due/test_reconciler.py",
         "tests/unit/bot/approvals/due/test_copies.py",
@@ -123,7 +133,7 @@ NEAREST: dict[str, tuple[str, ...]] = {
     "bot/freezes/scopes.py": _FREEZES,
     "bot/freezes/service.py": _FREEZES,
     "bot/freezes/starts.py": _FREEZES,
-    "bot/policy/escalation.py": ("tests/unit/bot/policy/test_escalation.py",),
+    "bot/policy/escalation.py": ("tests/unit/bot/policy/test_escalation.py", *_PLAYED),
     "bot/policy/refusals.py": ("tests/unit/bot/policy/test_refusals.py", *_RULES),
     "bot/policy/tally.py": ("tests/unit/bot/policy/test_tally.py", *_RULES),
     "bot/threads/halts.py": ("tests/unit/bot/threads/flows/test_halted.py",),
