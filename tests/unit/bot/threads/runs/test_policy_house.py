@@ -13,6 +13,8 @@ from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
 from bot.records.terms import Group, Rotation, Terms
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
 from storage.audit import AuditEntry
+from storage.thread_ids import thread_of
+from tests.contract.builders import a_thread
 from tests.support.fakes import FakeClock, FakeDirectory
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
@@ -65,6 +67,7 @@ async def judged(
     *,
     inside: bool = False,
 ) -> Ruling:
+    await storage.threads.ensure(a_thread(thread_id=thread_of(call.thread)))
     return await a_house(storage, force).rule(call, code, inside=inside)
 
 
