@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.types import ElicitResult
 
 from tests.support.programs.loopback import Loopback
 from tests.support.programs.server import KEY, Record
@@ -234,6 +236,29 @@ async def test_progress_of_people_and_of_the_server_rises(
         assert texts(done) == "done"
     assert numbers == sorted(numbers)
     assert (numbers[0], numbers[-1]) == (-1, 1)
+
+
+@WAYS
+async def test_a_server_may_ask_the_user_of_the_client_during_an_approved_call(
+    bench: Bench, transport: str, era: str
+) -> None:
+    """The proxy itself asks people alone; a client that takes no questions is no rejection."""
+    bench.door.server.policy = "allow"
+    asked: list[str] = []
+
+    async def answer(_: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"name": "eu"})
+
+    async with bench.client(era, transport, elicitation_callback=answer) as client:
+        assert texts(await client.call_tool("move")) == "moved to eu"
+    async with bench.client(era, transport) as client:
+        with suppress(MCPError):
+            told = await client.call_tool("move")
+            assert told.is_error
+            assert "Rejected" not in texts(told)
+    assert asked == ["Which region?"]
+    assert bench.runs == ["move eu"]
 
 
 @WAYS

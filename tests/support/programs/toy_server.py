@@ -4,9 +4,17 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import (
+    AcceptedElicitation,
+    Context,
+    Elicit,
+    ElicitationResult,
+    MCPServer,
+    Resolve,
+)
+from pydantic import BaseModel
 
 LOG = Path(sys.argv[1])
 server = MCPServer("toy")
@@ -45,6 +53,25 @@ def keys() -> str:
     )
 
 
+class Region(BaseModel):
+    """What the user of the client is asked."""
+
+    name: str
+
+
+def which_region() -> Elicit[Region]:
+    """Ask the user of the client."""
+    return Elicit("Which region?", Region)
+
+
+def move(region: Annotated[ElicitationResult[Region], Resolve(which_region)]) -> str:
+    """Move to a region that the user names."""
+    if not isinstance(region, AcceptedElicitation):
+        return "the user did not say where"
+    _note(f"move {region.data.name}")
+    return f"moved to {region.data.name}"
+
+
 async def die() -> str:
     """End this process."""
     _note("die")
@@ -61,7 +88,7 @@ def greet(name: str) -> str:
     return f"Greet {name}"
 
 
-for tool in (deploy, fail, slow, keys, die):
+for tool in (deploy, fail, slow, keys, move, die):
     server.add_tool(tool)
 server.resource("toy://text")(text)
 server.prompt()(greet)
