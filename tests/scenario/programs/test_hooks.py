@@ -14,14 +14,17 @@ from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft7Validator
 
 from countersign_client import Countersign
 from countersign_client.cli import main
 from countersign_client.cli.process import Process
+from countersign_client.hooks import AGENTS, Printed, tried
 from countersign_client.hooks.trying import RECORDED
 from tests.support.programs.server import KEY
 from tests.support.programs.world import VirtualWorld
 
+CODEX = json.loads((Path(__file__).parents[2] / "data" / "codex-hooks.json").read_text("utf-8"))
 EVENTS = [(agent, record) for agent, records in RECORDED.items() for record in records]
 EVENT_NAMES = [
     f"{agent}-{record.get('hook_event_name', '')}-{n}" for n, (agent, record) in enumerate(EVENTS)
@@ -543,6 +546,27 @@ def test_a_long_command_is_cut_in_the_preview_alone(hook: Hook) -> None:
     record = {**CALLS["claude-code"], "tool_input": {"command": command}}
     assert posted([], hook, record)["text"].endswith("cut here")
     assert hook.sent["arguments"]["command"] == command
+
+
+@pytest.mark.parametrize("record", RECORDED["codex"], ids=lambda record: record["hook_event_name"])
+def test_72_what_codex_writes_and_reads_fits_the_schemas_of_its_program(
+    record: dict[str, Any],
+) -> None:
+    """Codex runs a call whose hook answers with a member that it does not know."""
+    name = {"PreToolUse": "pre-tool-use", "PermissionRequest": "permission-request"}
+    kind = f"{name[record['hook_event_name']]}.command"
+    Draft7Validator(CODEX[f"{kind}.input"]).validate(record)
+    ends = dict(tried(AGENTS["codex"], json.dumps(record).encode()))
+    printed = {end: shown for end, shown in ends.items() if isinstance(shown, Printed)}
+    assert len(printed) >= 5
+    for end, shown in printed.items():
+        if end.startswith("approved"):
+            assert (shown.code, shown.stderr) == (0, "")
+            if shown.stdout:
+                Draft7Validator(CODEX[f"{kind}.output"]).validate(json.loads(shown.stdout))
+        else:
+            assert (shown.code, shown.stdout) == (2, "")
+            assert shown.stderr
 
 
 # -- trying -----------------------------------------------------------------------------------
