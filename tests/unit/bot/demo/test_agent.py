@@ -89,28 +89,32 @@ async def test_a_reason_of_the_form_says_whether_it_asks_again(key: str, end: st
     assert said.endswith(end)
 
 
-async def test_expired_deployment_is_not_called_rejected(talk: Talk) -> None:
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            Expired(waited="8 hours"),
+            (
+                "It did not run, because no one answered in time. "
+                "No one rejected it; you can ask me again."
+            ),
+        ),
+        (Cancelled(by="U1"), "It was cancelled, so it did not run."),
+        (Cancelled(by="U1", reason="wrong one"), "It was cancelled, so it did not run."),
+        (Withdrawn(by="U1", reason="a typo"), "It was taken back, so it did not run."),
+        (
+            NoApprovers(reason="Ask in <#C0OPSOPS01>."),
+            "It did not run: no one here can approve it. Its card says why.",
+        ),
+    ],
+)
+async def test_a_deployment_that_nobody_rejected_is_told_as_it_ended(
+    answer: object, told: str
+) -> None:
+    talk = Talk()
     await talk.say(DEPLOY)
-    said = await talk.decide(Expired(waited="8 hours"))
-    assert "did not run, because no one answered in time." in said
-    assert "was rejected" not in said
+    assert await talk.decide(answer) == told
     assert talk.effects == []
-
-
-@pytest.mark.parametrize("reason", ["", "wrong one"])
-async def test_cancelled_deployment(reason: str) -> None:
-    talk = Talk()
-    await talk.say(DEPLOY)
-    said = await talk.decide(Cancelled(by="U1", reason=reason))
-    assert said == "It was cancelled, so it did not run."
-
-
-@pytest.mark.parametrize("reason", ["", "a typo"])
-async def test_withdrawn_deployment(reason: str) -> None:
-    talk = Talk()
-    await talk.say(DEPLOY)
-    said = await talk.decide(Withdrawn(by="U1", reason=reason))
-    assert said == "It was taken back, so it did not run."
 
 
 def test_what_a_rule_denies_is_told_by_its_reason_alone() -> None:
@@ -118,13 +122,6 @@ def test_what_a_rule_denies_is_told_by_its_reason_alone() -> None:
     done = Done("deploy", arguments, denied_text("deploy", "Not from here."))
     said = "The deployment of vault 1.0.0 to production was not possible, and nothing ran"
     assert report([done]) == f"{said}: Not from here."
-
-
-async def test_a_deployment_that_nobody_can_decide() -> None:
-    talk = Talk()
-    await talk.say(DEPLOY)
-    said = await talk.decide(NoApprovers(reason="Ask in <#C0OPSOPS01>."))
-    assert said.endswith("no one here can approve it. Its card says why.")
 
 
 async def test_edited_deployment_runs_as_edited(talk: Talk) -> None:
@@ -218,23 +215,21 @@ async def test_answer_can_call_it_off(word: str) -> None:
     assert await talk.decide(word) == "All right, I deploy nothing."
 
 
-async def test_question_that_nobody_answers() -> None:
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [
+        (Expired(), "Nobody answered my question in time"),
+        (Cancelled(), "My question was cancelled"),
+        (Withdrawn(), "My question was taken back"),
+    ],
+)
+async def test_a_question_that_is_not_answered_is_told_as_it_ended(
+    answer: object, end: str
+) -> None:
     talk = Talk()
     await talk.say("deploy payments")
-    assert "Nobody answered my question in time" in await talk.decide(Expired())
+    assert end in await talk.decide(answer)
     assert talk.asked == ()
-
-
-async def test_question_that_is_called_off() -> None:
-    talk = Talk()
-    await talk.say("deploy payments")
-    assert "My question was cancelled" in await talk.decide(Cancelled())
-
-
-async def test_question_that_is_taken_back() -> None:
-    talk = Talk()
-    await talk.say("deploy payments")
-    assert "My question was taken back" in await talk.decide(Withdrawn())
 
 
 async def test_one_thing_is_asked_at_a_time() -> None:
