@@ -12,7 +12,6 @@ import pytest
 from agents.agent import AgentEvent, AgentInput, InterruptEvent, make_message, run_agent
 from agents.core.cancel import CancelInfo, CancelToken, stop
 from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
 from agents.core.errors import (
     AgentConfigError,
@@ -30,10 +29,9 @@ from agents.core.interrupt import (
 from agents.core.observers import RunEvent
 from agents.core.scope import current_scope
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
-from agents.models import call, say
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
-from tests.unit.agents.support import Asker, Plain, World, brief, collect
+from tests.unit.agents.support import Asker, Plain, brief, collect
 
 
 @dataclass
@@ -348,22 +346,6 @@ async def test_a_stop_from_another_task() -> None:
     with pytest.raises(RunCancelledError):
         await work
     assert await collect(runner.resume("1")) == []
-
-
-async def test_151_after_the_tools_nothing_runs_again() -> None:
-    token = CancelToken()
-
-    def body(_: dict[str, Json]) -> str:
-        token.cancel("after_tools")
-        return "ok"
-
-    world = World([call("t", id="c1"), say("done")], [tool := Plain("t", body)])
-    with pytest.raises(RunCancelledError) as error:
-        await collect(world.runner().query("hi", checkpoint_id="1", cancel=token))
-
-    assert stopped(error) == ["agent:A stopped from outside (after_tools)"]
-    assert brief(await world.resume({})) == ["says done"]
-    assert (len(tool.calls), sum(model.calls for model in world.models)) == (1, 2)
 
 
 def test_a_place_that_does_not_exist_is_no_place_to_stop() -> None:

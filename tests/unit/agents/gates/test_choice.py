@@ -105,18 +105,6 @@ async def test_declined_choice_runs_nothing(host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [(Expired(), ToolOutcome.EXPIRED), (Cancelled(), ToolOutcome.CANCELLED)],
-)
-async def test_no_choice_runs_nothing(host: Host, answer: object, outcome: ToolOutcome) -> None:
-    stage, _ = await chosen(host)
-    result = await stage.answer(answer)
-    assert result is not None
-    assert result.outcome is outcome
-    assert host.ran == []
-
-
-@pytest.mark.parametrize(
     "answer",
     [
         None,

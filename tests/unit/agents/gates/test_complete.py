@@ -10,7 +10,6 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from agents.core.asking.answers import Cancelled, Expired
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
@@ -170,18 +169,6 @@ async def test_value_that_is_no_json_is_refused(office: Desk) -> None:
     _, info = await incomplete(office)
     with pytest.raises(ResumeDataError, match="not JSON"):
         info.complete({"seats": float("nan")})
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [(Expired(), ToolOutcome.EXPIRED), (Cancelled(), ToolOutcome.CANCELLED)],
-)
-async def test_no_answer_runs_nothing(office: Desk, answer: object, outcome: ToolOutcome) -> None:
-    stage, _ = await incomplete(office)
-    result = await stage.answer(answer)
-    assert result is not None
-    assert result.outcome is outcome
-    assert office.booked == []
 
 
 async def test_other_call_than_shown_never_runs(office: Desk) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
+from agents.core.asking.answers import ApprovalResult
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import AgentConfigError, ResumeDataError
@@ -122,18 +122,6 @@ async def test_edited_call_runs_as_edited(answer: object) -> None:
     assert send.calls == [{"x": 2}]
     assert result is not None
     assert result.text.startswith('A person changed the arguments to {"x": 2}.')
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [(Expired(), ToolOutcome.EXPIRED), (Cancelled(), ToolOutcome.CANCELLED)],
-)
-async def test_no_answer_runs_nothing(answer: object, outcome: ToolOutcome) -> None:
-    stage, _, send = await asked()
-    result = await stage.answer(answer)
-    assert result is not None
-    assert result.outcome is outcome
-    assert send.calls == []
 
 
 MALFORMED: list[object] = [

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agents.chat.agent import ChatModelAgent
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import Json
 from agents.core.errors import (
     AgentChangedError,
@@ -121,6 +122,19 @@ async def test_d01_no_valid_answer_no_action(kind: str, answer: object) -> None:
     assert await world.pending() == before
     await world.resume({context.id: agreed(context.info)})
     assert pay.calls == [{"x": 1}]
+
+
+@every_gate
+@pytest.mark.parametrize(
+    ("answer", "outcome"), [(Expired(), "expired"), (Cancelled(), "cancelled")]
+)
+async def test_i9_what_nobody_decided_does_not_run_and_is_told_so(
+    kind: str, answer: object, outcome: str
+) -> None:
+    world, pay, context = await begun(kind)
+    events = await world.resume({context.id: answer})
+    assert brief(events)[0].startswith(f"tool pay#c1 {outcome}: ")
+    assert pay.calls == []
 
 
 @every_gate

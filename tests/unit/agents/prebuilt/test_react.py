@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -20,11 +20,10 @@ from agents.core.errors import (
     UnknownInterruptError,
 )
 from agents.core.pending import InterruptContext
-from agents.gates import HumanInterruptConfig, accept, edit, ignore, respond, tool
+from agents.gates import HumanInterruptConfig, accept, ignore, tool
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares.retry import ToolRetryMiddleware
 from agents.models import ScriptedModel, Turn, call, say
-from agents.policy import PolicyCall
 from agents.prebuilt.react import (
     PendingToolCall,
     create_react_agent,
@@ -124,49 +123,6 @@ async def test_g076_each_call_is_a_question_and_nothing_runs() -> None:
     )
     assert first.interrupt_id != second.interrupt_id
     assert office.ran == []
-
-
-async def test_g077_calls_that_nobody_decides_about_run_at_once() -> None:
-    def is_far(asked: PolicyCall) -> bool:
-        return asked.arguments["to"] != "alice"
-
-    office = Office([[*BOTH, call("look", {"at": "y"}, id="3")], say("done")])  # type: ignore[misc]
-    office.human = {"send": replace(ALL, when=is_far), "rm": YES_NO}
-    await office.begin()
-    assert sorted(office.ran) == ["look y", "send alice 1 None"]
-    (left,) = await office.pending()
-    assert left.name == "rm"
-
-
-async def test_g078_accepted_call_runs_once() -> None:
-    office = Office()
-    await office.begin()
-    await office.answer(c1=accept(), c2=accept())
-    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
-    assert office.told == ["1: sent to alice", "2: x is gone"]
-
-
-async def test_g079_edited_call_runs_once_and_the_model_keeps_its_own() -> None:
-    office = Office([call("send", {"to": "alice", "cc": "carol"}, id="1"), say("done")])
-    await office.begin()
-    await office.answer(c1=edit({"to": "bob", "n": 2}))
-    assert office.ran == ["send bob 2 None"]
-    (text,) = office.told
-    assert text.startswith("1: A person changed the arguments to {")
-    said = [part for message in office.models[-1].inputs[-1] for part in message.parts]
-    (kept,) = [part for part in said if isinstance(part, ToolCallPart)]
-    assert kept.args == {"to": "alice", "cc": "carol"}
-
-
-async def test_g080_ignored_or_answered_call_does_not_run() -> None:
-    office = Office()
-    await office.begin()
-    await office.answer(c1=respond("not now"), c2=ignore())
-    assert office.ran == []
-    assert office.told == [
-        "1: not now",
-        "2: A person ignored the call to 'rm'; it did not run. Go on without it.",
-    ]
 
 
 @pytest.mark.parametrize("order", [("1", "2"), ("2", "1")])

@@ -30,7 +30,6 @@ from agents.core.errors import (
     CheckpointDecodeError,
     CheckpointVersionError,
     NoCheckpointStoreError,
-    StepLimitError,
     UnknownInterruptError,
 )
 from agents.models import Turn, call, say
@@ -260,29 +259,6 @@ async def test_26_a_state_of_another_type_is_not_given() -> None:
     await world.resume({context.id: "x"})
 
     assert seen == [(False, False, None), (True, False, None)]
-
-
-async def test_31_rounds_count_across_resumes() -> None:
-    world, pay = pay_world(*(call("pay", id=f"c{n}") for n in range(1, 4)))
-    world.options["max_iterations"] = 2
-    first = contexts(await world.run())["c1"]
-    second = contexts(await world.resume({first.id: yes(first)}))["c2"]
-
-    with pytest.raises(StepLimitError, match="all 2 rounds"):
-        await world.resume({second.id: yes(second)})
-
-    assert (sum(m.calls for m in world.models), len(pay.calls)) == (2, 2)
-
-
-async def test_59_streaming_is_remembered() -> None:
-    world, _ = pay_world(call("pay", id="c1"), say("all is done"))
-    runner = world.runner(streaming=True)
-    context = contexts(await collect(runner.query("hi", checkpoint_id="1")))["c1"]
-
-    events = await world.resume({context.id: yes(context)})
-
-    assert brief(events)[1:] == ["delta all ", "delta is ", "delta done", "says all is done"]
-    assert {event.key for event in events[1:]} == {"agent:A/m2"}
 
 
 async def test_5_a_new_process_needs_only_the_store() -> None:

@@ -23,13 +23,11 @@ from agents.core.codec import Json
 from agents.core.errors import UnregisteredTypeError
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
-    CountingStore,
     Plain,
     World,
     brief,
     collect,
     contexts,
-    no,
     yes,
 )
 
@@ -64,39 +62,6 @@ async def test_34_40_a_batch_asks_once_for_all_in_call_order(is_sequential: bool
     first, two = events[-1].contexts
     assert first.parent is two.parent
     assert counts(tools) == {"a": 0, "ok": 1, "b": 0}
-
-
-async def test_35_37_41_answers_may_come_one_by_one() -> None:
-    world, tools = batch_world()
-    asked = contexts(await world.run())
-
-    events = await world.resume({asked["c3"].id: yes(asked["c3"])})
-
-    assert brief(events) == ['tool b#c3 ran: b ok {"x": 3}', "INT agent:A;tool:a:c1"]
-    left = contexts(events)["c1"]
-    assert left == asked["c1"]
-    assert left.parent is not None
-    assert counts(tools) == {"a": 0, "ok": 1, "b": 1}
-
-    rest = await world.resume({left.id: no(left, "no")})
-
-    assert brief(rest)[-1] == "says done"
-    assert counts(tools) == {"a": 0, "ok": 1, "b": 1}
-    rejected, ok, ran = world.last_input[-3:]
-    assert "Reason: no" in rejected
-    assert (ok, ran) == ('tool-return:ok ok {"x": 2}', 'tool-return:b ok {"x": 3}')
-
-
-async def test_38_all_answers_at_once() -> None:
-    world, tools = batch_world()
-    store = world.store = CountingStore()
-    asked = contexts(await world.run())
-
-    events = await world.resume({asked["c1"].id: yes(asked["c1"]), asked["c3"].id: no(asked["c3"])})
-
-    assert len(events) == 3
-    assert counts(tools) == {"a": 1, "ok": 1, "b": 0}
-    assert len(store.saved) == 1
 
 
 async def test_43_44_call_ids_are_made_unique() -> None:
