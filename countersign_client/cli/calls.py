@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from countersign_client.cli.parser import pair
 from countersign_client.cli.process import UsageError
 
 NOT_EXECUTABLE = 126
@@ -17,6 +19,10 @@ NOT_FOUND = 127
 _LARGEST = 64 * 1024 * 1024
 """Bytes up to which the executable's hash is shown."""
 _HIDDEN = "COUNTERSIGN_"
+
+
+_MEMBERS = frozenset({"argv", "cwd", "executable", "sha256", "stdin", "files", "env"})
+_PIECE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class NoCommandError(Exception):
@@ -79,6 +85,39 @@ def call_of(
             raise UsageError(f"--env: {', '.join(missing)} is not set")
         call["env"] = {name: child[name] for name in options.env}
     return call
+
+
+def pieces_of(options: argparse.Namespace) -> dict[str, str]:
+    """Give the texts of the command that people may change, by name.
+
+    Args:
+        options: The parsed command line, with the command in `argv`.
+
+    Raises:
+        UsageError: A name cannot be one, or stands nowhere in the command.
+    """
+    pieces = dict(pair(text) for text in options.edit)
+    if len(pieces) < len(options.edit):
+        raise UsageError("--edit: a name is given twice")
+    for name in pieces:
+        if _PIECE.fullmatch(name) is None or name in _MEMBERS:
+            raise UsageError(f"--edit: {name!r} is no name for a text: use a-z, 0-9 and _")
+        if not any(f"{{{name}}}" in word for word in options.argv[1:]):
+            raise UsageError(f"--edit: {{{name}}} stands in no argument of the command")
+    return pieces
+
+
+def filled(argv: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
+    """Give the command line with its texts in place; each argument stays one.
+
+    Args:
+        argv: The command line, as it was shown.
+        pieces: The decided texts, by name.
+    """
+    if not pieces:
+        return list(argv)
+    places = re.compile("|".join(re.escape(f"{{{name}}}") for name in pieces))
+    return [places.sub(lambda match: pieces[match[0][1:-1]], word) for word in argv]
 
 
 def differences(shown: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:

@@ -78,8 +78,8 @@ class Child:
             )
         except FileNotFoundError:
             raise NoCommandError(NOT_FOUND, f"{self._argv[0]}: its interpreter is gone") from None
-        except OSError as error:
-            text = f"{self._argv[0]}: {error.strerror}"
+        except (OSError, ValueError) as error:  # a null character in an argument, for one
+            text = f"{self._argv[0]}: {getattr(error, 'strerror', None) or error}"
             raise NoCommandError(NOT_EXECUTABLE, text) from None
 
     def pass_on(self, number: int) -> None:

@@ -7,13 +7,21 @@ import json
 import re
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from countersign_client.cli import parser as parsing
-from countersign_client.cli.calls import NoCommandError, call_of, differences, environment, opened
+from countersign_client.cli.calls import (
+    NoCommandError,
+    call_of,
+    differences,
+    environment,
+    filled,
+    opened,
+    pieces_of,
+)
 from countersign_client.cli.children import Child, keep_standard_streams
 from countersign_client.cli.commands import PATIENCE, decided
 from countersign_client.cli.process import REFUSED, Process, Signals, UsageError, guarded
@@ -75,7 +83,8 @@ class _Gating:
 
     def run(self, client: Countersign) -> int:
         """Ask and run; give the exit code."""
-        call = call_of(self._options, self._environment, self._stdin)
+        pieces = pieces_of(self._options)
+        call = {**call_of(self._options, self._environment, self._stdin), **pieces}
         line = shlex.join(self._options.argv)
         members = {
             **parsing.common(self._options),
@@ -86,19 +95,26 @@ class _Gating:
             "execution": "idempotent" if self._options.idempotent else "once",
             "run_timeout": RUN_TIMEOUT,
         }
+        if pieces:
+            texts = {name: {"type": "string"} for name in pieces}
+            schema = {"type": "object", "properties": texts, "required": list(pieces)}
+            members |= {"kind": "edit", "schema": schema}
         done = decided(self._process, client, self._options, members)
-        done.check(self._options.tool, call)
+        pieces = _decided_pieces(done, pieces)
+        call = {**call, **pieces}
+        done.check(self._options.tool, call)  # people changed nothing but the pieces
         self._signals.keep()  # from here on, a signal must not leave a start without its end
         run = client.start(done, tool=self._options.tool, arguments=call)
         if self._signals.first:
             self._report(run, "not_run", "ended by a signal before it ran")
             return 128 + self._signals.first
-        return self._start(run, call)
+        return self._start(run, call, pieces)
 
-    def _start(self, run: Run, call: dict[str, Any]) -> int:
+    def _start(self, run: Run, call: dict[str, Any], pieces: dict[str, str]) -> int:
         """Compare what would run now with what was shown, and run it."""
         try:
-            changed = differences(call, call_of(self._options, self._environment, self._stdin))
+            present = call_of(self._options, self._environment, self._stdin)
+            changed = differences(call, {**present, **pieces})
         except (NoCommandError, UsageError, OSError) as error:
             changed = [str(error)]
         if changed:
@@ -107,7 +123,7 @@ class _Gating:
             self._report(run, "not_run", text)
             return REFUSED
         child = Child(
-            self._options.argv,
+            filled(self._options.argv, pieces),
             executable=call["executable"],
             environment=self._environment,
             stdin=self._stdin,
@@ -160,6 +176,14 @@ class _Gating:
             if self._options.result_file:
                 left = {"id": request.id, "outcome": outcome, "summary": summary}
                 Path(self._options.result_file).write_text(json.dumps(left), "utf-8")
+
+
+def _decided_pieces(done: Request, pieces: Mapping[str, str]) -> dict[str, str]:
+    """Give the texts that people decided on, for those that they might change."""
+    if not pieces:
+        return {}
+    arguments = done.approved().arguments or {}
+    return {name: str(arguments.get(name, text)) for name, text in pieces.items()}
 
 
 def _one_line(text: str) -> str:

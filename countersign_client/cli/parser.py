@@ -236,6 +236,13 @@ def _add_gate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clean-env", action="store_true", help="give it PATH, HOME, LANG and --env alone"
     )
+    parser.add_argument(
+        "--edit",
+        metavar="NAME=TEXT",
+        action="append",
+        default=[],
+        help="people may change this text, which stands for {NAME} in the command",
+    )
     parser.add_argument("--preview-cmd", metavar="COMMAND", help="its output is the preview")
     parser.add_argument("--tail", action="store_true", help="report the last lines of stderr")
     parser.add_argument(

@@ -29,6 +29,7 @@ from tests.scenario.test_main_job import values_of
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, Stage, a_stage
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
+EDIT = "countersign:edit"
 ROOT = Path(__file__).parents[2]
 CALL: dict[str, Any] = {"service": "payments", "version": "1.4.2"}
 
@@ -246,3 +247,24 @@ async def test_the_job_of_the_examples_runs_what_people_approved(tmp_path: Path)
         printed, _ = await job.communicate()
         assert (job.returncode, printed) == (0, b"")
         await stage.card(word="Approved by")
+
+
+async def test_people_edit_a_text_of_a_command_before_it_runs(tmp_path: Path) -> None:
+    async with a_door(tmp_path) as (stage, url, key):
+        job = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "countersign_client.cli", "gate", "--edit", "replicas=3"),
+            *("--title", "Scale the shop", "--", "echo", "scaled", "to={replicas}"),
+            env={"COUNTERSIGN_URL": url, "COUNTERSIGN_KEY": key, "PATH": "/usr/bin:/bin"},
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        card = await stage.card(word=EDIT)
+        assert "to={replicas}" in str(card["blocks"])
+        await stage.click("Ada", card, EDIT)
+        view = await stage.modal("Ada")
+        labels = [block["label"]["text"] for block in view["blocks"] if block["type"] == "input"]
+        assert labels[0].lower() == "replicas"
+        await stage.sandbox.submit(stage.user("Ada"), view, values_of(view, replicas="5"))
+        printed, said = await job.communicate()
+        assert (job.returncode, printed) == (0, b"scaled to=5\n"), said

@@ -150,6 +150,78 @@ def test_another_folder_since_it_was_shown_does_not_run(
     assert "cwd" in execution(shell)[1]
 
 
+EDITS = ["--edit", "replicas=3", "--edit", "zone=a", "--", "act", "--n={replicas}", "{zone}{zone}"]
+
+
+@pytest.mark.parametrize(
+    ("edited", "argv"),
+    [
+        ({}, ["--n=3", "aa"]),
+        ({"replicas": "5"}, ["--n=5", "aa"]),
+        (
+            {"replicas": "1; rm -rf $HOME", "zone": "{replicas}"},
+            ["--n=1; rm -rf $HOME", "{replicas}{replicas}"],
+        ),
+    ],
+)
+def test_people_edit_the_texts_that_the_caller_names_and_these_run(
+    shell: Shell, edited: dict[str, str], argv: list[str]
+) -> None:
+    """Each argument stays one argument: there is no shell, and nothing is filled twice."""
+    world = shell.world
+
+    def deed() -> None:
+        shown = world.request.shown
+        assert shown["kind"] == "edit"
+        assert shown["arguments"]["argv"] == ["act", "--n={replicas}", "{zone}{zone}"]
+        assert (shown["arguments"]["replicas"], shown["arguments"]["zone"]) == ("3", "a")
+        world.server.approve(world.request, {**shown["arguments"], **edited})
+
+    world.after(60, deed)
+    assert shell("gate", *EDITS) == 0
+    assert ran()[0] == argv
+    assert execution(shell)[0] == "ran"
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [{"argv": ["act", "--all"]}, {"cwd": "/"}, {"executable": "/bin/rm"}, {"more": "x"}],
+    ids=str,
+)
+def test_an_edit_of_anything_else_runs_nothing(shell: Shell, edited: dict[str, Any]) -> None:
+    world = shell.world
+
+    def deed() -> None:
+        world.server.approve(world.request, {**world.request.shown["arguments"], **edited})
+
+    world.after(60, deed)
+    assert shell("gate", *EDITS) == 30
+    assert ran() is None
+
+
+def test_a_text_that_no_argument_can_hold_is_not_run(shell: Shell) -> None:
+    world = shell.world
+
+    def deed() -> None:
+        world.server.approve(world.request, {**world.request.shown["arguments"], "zone": "a\0"})
+
+    world.after(60, deed)
+    assert shell("gate", *EDITS) == 126
+    assert (ran(), execution(shell)[0]) == (None, "not_run")
+
+
+def test_what_changed_beside_an_edit_does_not_run(shell: Shell) -> None:
+    world = shell.world
+
+    def deed() -> None:
+        script("act", "print('another')")
+        world.server.approve(world.request, {**world.request.shown["arguments"], "zone": "b"})
+
+    world.after(60, deed)
+    assert shell("gate", *EDITS) == 30
+    assert "sha256" in execution(shell)[1]
+
+
 def test_bound_files_and_stdin_are_shown_by_their_hash(shell: Shell) -> None:
     script("act", "import sys; open('ran', 'w').write('\"' + sys.stdin.read() + '\"')")
     Path("plan.bin").write_text("plan")
@@ -306,6 +378,12 @@ def test_a_result_that_cannot_be_sent_is_left_in_a_file(shell: Shell) -> None:
         ["--preview-cmd", "'", "--", "act"],
         ["--preview-cmd", "act", "--preview", "f", "--", "act"],
         ["--", "act", "\udc80"],
+        ["--edit", "n", "--", "act", "{n}"],
+        ["--edit", "n=1", "--", "act", "n"],
+        ["--edit", "n=1", "--edit", "n=2", "--", "act", "{n}"],
+        ["--edit", "argv=1", "--", "act", "{argv}"],
+        ["--edit", "N-1=1", "--", "act", "{N-1}"],
+        ["--edit", "tool=act", "--", "{tool}"],
     ],
 )
 def test_wrong_usage_asks_nobody(shell: Shell, argv: list[str]) -> None:
