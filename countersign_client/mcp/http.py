@@ -75,7 +75,8 @@ def checked_hosts(host: str, port: int, more: Sequence[str]) -> TransportSecurit
         port: The port.
         more: Other values of the header Host. A request with an Origin is refused.
     """
-    hosts = [f"{host}:{port}", f"localhost:{port}", *more]
+    name = f"[{host}]" if ":" in host else host
+    hosts = [f"{name}:{port}", f"localhost:{port}", *more]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[])
 
 
@@ -175,7 +176,8 @@ class _Exchange:
         session = self._headers.get(_SESSION) or uuid4().hex
         self.proxy = relay.proxy.joined(self._to_client, self._to_server, session)
         self._message: Message = {}
-        self._events: asyncio.Queue[tuple[bytes, asyncio.Future[None]]] = asyncio.Queue()
+        self._events: asyncio.Queue[tuple[bytes, asyncio.Future[None]] | None] = asyncio.Queue()
+        """Messages, each with what waits until it is written; None: no more come."""
         self._unread: set[asyncio.Future[None]] = set()
         self._is_gone = False
         self._last: str | None = None
@@ -194,6 +196,7 @@ class _Exchange:
             return await self._pass(serialised(self._message))
         if "id" not in self._message:
             return Response(status_code=202)
+        self.proxy.when_over(self._message["id"], lambda: self._events.put_nowait(None))
         return _Stream(self._told(), self._left)
 
     async def _pass(self, content: bytes) -> Response:
@@ -241,15 +244,17 @@ class _Exchange:
 
     async def _told(self) -> AsyncIterator[ServerSentEvent]:
         """Give the messages of a held call, up to its answer."""
-        is_last = False
-        while not is_last:
-            line, written = await self._events.get()
+        while (event := await self._events.get()) is not None:
+            line, written = event
             message = json.loads(line)
             is_last = "method" not in message and message.get("id") == self._message["id"]
             yield ServerSentEvent(line.decode().rstrip("\n"), event="message")
             self._is_gone = is_last
             self._unread.discard(written)
-            written.set_result(None)
+            if not written.done():
+                written.set_result(None)
+            if is_last:
+                return
 
     def _left(self) -> None:
         """Notice that the client has gone, unless it has the answer."""
@@ -257,7 +262,8 @@ class _Exchange:
             return
         self._is_gone = True
         for written in self._unread:
-            written.set_exception(BrokenPipeError())
+            if not written.done():
+                written.set_exception(BrokenPipeError())
         # From 2026-07-28 on, to close the stream is to cancel the call.
         self.proxy.give_up(self._message["id"], is_cancelled=is_modern(self._message))
 

@@ -187,6 +187,15 @@ class Proxy:
         held.cancel()
         return True
 
+    def when_over(self, message_id: Any, act: Callable[[], object]) -> None:
+        """Call a function when a held call has its answer, or gets none.
+
+        Args:
+            message_id: As the client sent it.
+            act: The function.
+        """
+        self._waiting[self._name(message_id)].add_done_callback(lambda _: act())
+
     async def from_server(self, line: bytes) -> None:
         """Take a message of the server; all but answers to held calls and lists pass as they are.
 

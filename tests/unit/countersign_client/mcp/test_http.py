@@ -193,6 +193,7 @@ async def test_26_headers_that_mirror_arguments_are_those_of_the_decided_ones(we
         ({"content_type": "text/plain"}, 400),
         ({"host": "localhost:8092"}, 200),
         ({"host": "proxy.example.com"}, 200),
+        ({"host": "[::1]:8092"}, 421),
     ],
 )
 async def test_25_no_page_and_no_other_name_reaches_the_server(
@@ -225,6 +226,26 @@ async def test_26_what_parsers_may_read_differently_is_never_passed(
     assert response.status_code == 400
     assert "Nothing was passed on" in response.json()["error"]["message"]
     assert web.got == []
+
+
+def test_the_name_of_an_address_of_ipv6_has_brackets() -> None:
+    assert checked_hosts("::1", 8092, []).allowed_hosts == ["[::1]:8092", "localhost:8092"]
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_a_client_that_reads_nothing_can_still_give_up(web: Web, is_cancelled: bool) -> None:
+    """Its first message of progress is not written yet."""
+    web.countersign.policy = "ask"
+    gone = asyncio.Event()
+    message = call(meta={"progressToken": "p"})
+    answering = asyncio.create_task(disconnected(web, message, gone, reads=False))
+    record = await web.asked()
+    if is_cancelled:
+        stop = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        assert (await web.post(stop, mcp_session_id="s1")).status_code == 202
+    gone.set()
+    await answering
+    assert record.shown["status"] == "pending"
 
 
 async def test_other_messages_and_sessions_pass(web: Web) -> None:
@@ -288,15 +309,16 @@ async def test_a_message_of_its_session_ends_the_wait_and_that_of_another_does_n
 ) -> None:
     web.countersign.policy = "ask"
     stop = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    calling = asyncio.create_task(web.post(call(), mcp_session_id="s1"))
+    calling = asyncio.create_task(web.post(call(meta={"progressToken": "p"}), mcp_session_id="s1"))
     await web.asked()
     assert (await web.post(stop, mcp_session_id="s2")).status_code == 202
     assert len(web.got) == 1  # the server knows whose that is
     assert (await web.post(stop, mcp_session_id="s1")).status_code == 202
     assert len(web.got) == 1
+    told = [line for line in (await calling).text.splitlines() if line.startswith("data: ")]
+    assert [json.loads(line[6:])["method"] for line in told] == ["notifications/progress"]
     record = await web.asked()
     assert record.shown["status"] == "pending"
-    calling.cancel()
 
 
 async def test_two_clients_may_use_the_same_ids(web: Web) -> None:
@@ -356,7 +378,9 @@ async def test_68_a_client_that_goes_away_during_the_run_gets_the_result_with_th
     assert len(web.got) == 1
 
 
-async def disconnected(web: Web, message: dict[str, Any], gone: asyncio.Event) -> None:
+async def disconnected(
+    web: Web, message: dict[str, Any], gone: asyncio.Event, *, reads: bool = True
+) -> None:
     """Send a message, and go away when an event comes."""
     body = [{"type": "http.request", "body": json.dumps(message).encode()}]
 
@@ -367,9 +391,11 @@ async def disconnected(web: Web, message: dict[str, Any], gone: asyncio.Event) -
         return {"type": "http.disconnect"}
 
     async def send(_: Any) -> None:
-        pass
+        if not reads:
+            await asyncio.Event().wait()
 
     headers = {"host": "127.0.0.1:8092", "content-type": "application/json"}
+    headers |= {} if reads else {"mcp-session-id": "s1"}
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
