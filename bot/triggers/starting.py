@@ -272,7 +272,7 @@ class ThreadStarts:
     async def _tell(self, start: ThreadStart, ts: str, text: str, *, sender: str) -> None:
         """Store a message for the thread's agent, and wake the thread."""
         message = Message(
-            message_id=f"{start.thread_id.rpartition(':')[0]}:{ts}",
+            message_id=f"{start.team_id}:{start.channel_id}:{ts}",
             thread_id=start.thread_id,
             ts=ts,
             user_id=start.origin.owner,
