@@ -38,6 +38,7 @@ from bot.api.shapes import (
     ApiThread,
 )
 from bot.observability.events import BotEvent
+from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramScope, key_digest, key_id, new_key
 from bot.stores import Stores
 from tests.contract.builders import a_program, a_program_key
@@ -74,6 +75,7 @@ class FakeUseCases:
     owners: dict[str, str] = field(default_factory=dict)
     threads: dict[tuple[str, str], ApiThread] = field(default_factory=dict)
     bodies: list[ApiCreateRequest] = field(default_factory=list)
+    doors: list[RequestDoor] = field(default_factory=list)
     feeds: list[FakeFeed] = field(default_factory=list)
     feed_since: list[int | None] = field(default_factory=list)
     waiting: int = 0
@@ -97,6 +99,7 @@ class FakeUseCases:
         if place in self.by_key:
             return AskedRequest(self.requests[self.by_key[place]], is_new=False)
         self.bodies.append(asked)
+        self.doors.append(caller.door)
         request_id = f"apr_{len(self.requests):032x}"
         self.by_key[place] = request_id
         self.owners[request_id] = caller.program.id

@@ -10,6 +10,7 @@ import pytest
 
 from bot.api.shapes import ApiDecision, ApiFailure, ApiPerson
 from bot.errors import DirectoryError
+from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramScope
 from storage.errors import StoreUnavailableError
 from tests.unit.bot.api.program_office import (
@@ -244,6 +245,7 @@ async def test_people_see_the_call_and_where_it_runs(
     body = {**CALL, "tool_name": tool, "tool_input": arguments}
     await asked(step, body, **decided(step))
     (request,) = step.use.bodies
+    assert step.use.doors == [RequestDoor.HOOK]
     assert (request.title, request.tool) == (title, f"claude.{tool}")
     assert (request.arguments, request.execution, request.kind) == (arguments, "none", "edit")
     assert request.preview is not None
