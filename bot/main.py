@@ -18,7 +18,6 @@ from importlib.metadata import version
 from ipaddress import ip_network
 
 from slack_sdk.errors import SlackClientError
-from yarl import URL
 
 from agents.core.component.exits import contained_task
 from bot.api.door import ApiDoor
@@ -28,7 +27,7 @@ from bot.api.keyring import KeyRing
 from bot.api.requests import ProgramRequests
 from bot.api.states import event_body
 from bot.api.threads import ProgramThreads
-from bot.api.use_cases import Programs, name_of
+from bot.api.use_cases import ProgramEndpoints, Programs, name_of
 from bot.api.waiting import Waiters
 from bot.clock import MovableClock, system_clock
 from bot.config.agents import DEMO_AGENTS, load_model
@@ -73,7 +72,8 @@ from bot.threads.named_agents import Roster, load_roster
 from bot.threads.runs.application_policy import GroupMembers
 from bot.threads.runs.grant_uses import GrantCheck
 from bot.threads.runs.model_limits import ModelLimits
-from bot.webhooks.addresses import AddressRules
+from bot.webhooks.addresses import rules_of
+from bot.webhooks.endpoints import WebhookEndpoints
 from bot.webhooks.sending import HttpPoster, PostsWebhooks
 from bot.webhooks.worker import WebhookWorker
 from bot.words import working_for, workspace_language
@@ -283,20 +283,9 @@ async def _joined(
         join=partial(
             programs_of,
             policy=of_programs,
-            url=_api_url(settings),
-            poster=HttpPoster(rules=_address_rules(settings), version=version("countersign-bot")),
+            url=settings.address_of_api,
+            poster=HttpPoster(rules=rules_of(settings), version=version("countersign-bot")),
         ),
-    )
-
-
-def _address_rules(settings: Settings) -> AddressRules:
-    """Return the rules of where webhooks may go."""
-    ours = [URL(address) for address in (_api_url(settings), settings.slack_api_url)]
-    ports = (settings.port, settings.api_port, settings.metrics_port)
-    return AddressRules(
-        private=[ip_network(network) for network in settings.callback_private],
-        own_hosts=[f"{url.raw_host}:{url.port}" for url in ours],
-        own_ports=[port for port in ports if port],
     )
 
 
@@ -372,6 +361,9 @@ def programs_of(
         threads=threads,
         waiters=waiters,
         webhooks=webhooks,
+        endpoints=ProgramEndpoints(
+            endpoints=WebhookEndpoints(storage=parts.storage, addresses=poster.rules, clock=clock)
+        ),
         clock=clock,
         link_of=parts.slack.notifier.thread_link,
         url=url,
@@ -557,11 +549,6 @@ async def _start(
     logger.info("ready, listening on port %d", port, extra={"action": "ready"})
 
 
-def _api_url(settings: Settings) -> str:
-    """Return the public address of the API for programs."""
-    return settings.api_url or f"http://{settings.api_host}:{settings.api_port or 0}"
-
-
 async def _listen_to_programs(
     settings: Settings,
     countersign: Countersign,
@@ -579,6 +566,7 @@ async def _listen_to_programs(
         await _first_key(countersign.storage.programs)
     door = ApiDoor(
         use=programs,
+        endpoints=programs.endpoints,
         keys=programs.keys,
         url=programs.url,
         is_ready=is_ready,

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_origin
 from urllib.parse import unquote, urlsplit
 
 from aiohttp import web
@@ -29,11 +29,15 @@ from bot.api.ports import ApiCaller, ProgramUseCases, RequestFilter
 from bot.api.problems import CODES, ApiFault, ApiProblemError
 from bot.api.routes import HOOK, IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
 from bot.api.shapes import (
+    ENDPOINT_ID,
     REQUEST_ID,
     THREAD_ID,
     ApiCancel,
     ApiCreateRequest,
     ApiCreateThread,
+    ApiDeliveryList,
+    ApiDeliveryQuery,
+    ApiEndpoint,
     ApiGetQuery,
     ApiIntrospect,
     ApiItem,
@@ -41,12 +45,14 @@ from bot.api.shapes import (
     ApiMe,
     ApiProblemBody,
     ApiProgram,
+    ApiRedrive,
     ApiRequest,
     ApiRequestList,
     ApiResult,
     ApiStart,
     ApiWaitQuery,
 )
+from bot.api.use_cases import ProgramEndpoints
 from bot.errors import DirectoryError
 from bot.http.server import add_probes, serve
 from bot.observability.events import ProgramAnswered, TellEvent, nobody
@@ -120,6 +126,11 @@ class ProgramRequest:
         """The id of a thread in the path; see `request_id`."""
         return _id_in(self.http.match_info["id"], THREAD_ID)
 
+    @property
+    def endpoint(self) -> str:
+        """The id of an endpoint in the path; see `request_id`."""
+        return _id_in(self.http.match_info["id"], ENDPOINT_ID)
+
 
 @dataclass(slots=True, kw_only=True)
 class ApiDoor:
@@ -127,6 +138,7 @@ class ApiDoor:
 
     Attributes:
         use: The use cases.
+        endpoints: The programs' endpoints.
         keys: Knows the programs.
         url: Public address of the API, without a slash at its end.
         is_ready: Returns what is missing; empty if the bot is ready.
@@ -137,6 +149,7 @@ class ApiDoor:
     """
 
     use: ProgramUseCases
+    endpoints: ProgramEndpoints
     keys: KeyRing
     url: str
     is_ready: Callable[[], Awaitable[str]]
@@ -230,6 +243,12 @@ class ApiDoor:
                 "createThread": self._start_thread,
                 "getThread": self._thread,
                 "stopThread": self._stop_thread,
+                "createWebhook": self._add_webhook,
+                "listWebhooks": self._webhooks,
+                "deleteWebhook": self._remove_webhook,
+                "rotateWebhookSecret": self._rotate_webhook,
+                "listDeliveries": self._deliveries,
+                "redriveWebhook": self._redrive,
                 "streamEvents": self._stream,
                 HOOK: self._hook,
                 "getMe": self._me,
@@ -268,7 +287,9 @@ class ApiDoor:
             address=address,
             caller=caller,
             body=shaped(route.body, value) if route.body is not None else None,
-            query=shaped(route.query, _query_of(http)) if route.query is not None else None,
+            query=shaped(route.query, _query_of(http, route.query))
+            if route.query is not None
+            else None,
         )
 
     async def _create(self, call: ProgramRequest) -> web.Response:
@@ -394,6 +415,37 @@ class ApiDoor:
         value = cast(Json, parse_json(body))
         thread = await self._whole(self.use.fire(name, delivery, value))
         return web.Response(status=204) if thread is None else _answer(thread, status=202)
+
+    async def _add_webhook(self, call: ProgramRequest) -> web.Response:
+        adding = self.endpoints.create(call.caller, cast(ApiEndpoint, call.body))
+        return _answer(await self._whole(adding), status=201)
+
+    async def _webhooks(self, call: ProgramRequest) -> web.Response:
+        return _answer(await self.endpoints.list(call.caller))
+
+    async def _remove_webhook(self, call: ProgramRequest) -> web.Response:
+        await self._whole(self.endpoints.remove(call.caller, call.endpoint))
+        return web.Response(status=204)
+
+    async def _rotate_webhook(self, call: ProgramRequest) -> web.Response:
+        return _answer(await self._whole(self.endpoints.rotate(call.caller, call.endpoint)))
+
+    async def _deliveries(self, call: ProgramRequest) -> web.Response:
+        query, program = cast(ApiDeliveryQuery, call.query), call.caller.program
+        conditions, now_ms = f"deliveries {call.endpoint} {query.status}", self.clock()
+        after = None
+        if query.cursor is not None:
+            after = read_cursor(query.cursor, program, conditions, now_ms=now_ms)
+        items, last = await self.endpoints.deliveries(call.caller, call.endpoint, query, after)
+        cursor = None
+        if last is not None:
+            cursor = write_cursor(last, program, conditions, now_ms=now_ms)
+        return _answer(ApiDeliveryList(items=tuple(items), next_cursor=cursor))
+
+    async def _redrive(self, call: ProgramRequest) -> web.Response:
+        since_ms = cast(ApiRedrive, call.body).since
+        await self._whole(self.endpoints.redrive(call.caller, call.endpoint, since_ms))
+        return web.Response(status=202)
 
     async def _me(self, call: ProgramRequest) -> web.Response:
         program, key = call.caller.program, call.caller.key
@@ -536,9 +588,10 @@ async def _json_of(http: web.Request) -> bytes:
     return await http.read()
 
 
-def _query_of(http: web.Request) -> dict[str, object]:
+def _query_of(http: web.Request, shape: type[BaseModel]) -> dict[str, object]:
     """Return the members of a query: lists for conditions that may stand several times."""
-    several = {"status", "execution"}
+    fields = shape.model_fields.items()
+    several = {name for name, field in fields if get_origin(field.annotation) is tuple}
     query = http.query
     return {
         name: query.getall(name) if name in several or len(query.getall(name)) > 1 else query[name]

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from bot.api.problems import CODES
 from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
-from bot.api.shapes import REQUEST_ID, THREAD_ID, TRIGGER, ApiProblemBody
+from bot.api.shapes import (
+    ENDPOINT_ID,
+    REQUEST_ID,
+    THREAD_ID,
+    TRIGGER,
+    ApiEvent,
+    ApiProblemBody,
+    EventType,
+)
 
 VERSION = "1.0.0"
 """Version of the API, in answers and in the document."""
@@ -39,7 +47,11 @@ _PATH = {
     "code": {"schema": {"type": "string"}},
     "name": {"schema": {"type": "string", "pattern": TRIGGER}},
 }
-_OF_THREADS = {"id": {"schema": {"type": "string", "pattern": THREAD_ID}}}
+_IDS = {"/v1/threads": THREAD_ID, "/v1/webhooks": ENDPOINT_ID}
+_HOOK_ANSWERS = {
+    "2XX": {"description": "Taken"},
+    "410": {"description": "Send no more: the endpoint is switched off"},
+}
 
 
 def openapi_document(url: str) -> dict[str, Any]:
@@ -65,6 +77,7 @@ def openapi_document(url: str) -> dict[str, Any]:
         "servers": [{"url": url}],
         "security": [{"key": []}],
         "paths": paths,
+        "webhooks": {name: {"post": _webhook(name)} for name in get_args(EventType)},
         "components": {
             "securitySchemes": {
                 "key": {
@@ -76,6 +89,16 @@ def openapi_document(url: str) -> dict[str, Any]:
             "schemas": _schemas(),
             "responses": {f"Problem{status}": _problem(status) for status in _statuses()},
         },
+    }
+
+
+def _webhook(name: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"$ref": f"{_AT}Event"}}}
+    return {
+        "operationId": f"on {name}".title().replace(" ", "").replace(".", ""),
+        "security": [],
+        "requestBody": {"required": True, "content": content},
+        "responses": _HOOK_ANSWERS,
     }
 
 
@@ -102,8 +125,11 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
 
 
 def _parameters(route: ApiRoute) -> Iterator[dict[str, Any]]:
-    own = _OF_THREADS if route.path.startswith("/v1/threads") else {}
-    for name, parameter in {**_PATH, **own}.items():
+    ids = [form for path, form in _IDS.items() if route.path.startswith(path)]
+    for name, usual in _PATH.items():
+        parameter = usual
+        if name == "id" and ids:
+            parameter = {"schema": {"type": "string", "pattern": ids[0]}}
         if f"{{{name}}}" in route.path:
             yield {"name": name, "in": "path", "required": True, **parameter}
     if route.header:
@@ -114,7 +140,7 @@ def _parameters(route: ApiRoute) -> Iterator[dict[str, Any]]:
 
 
 def _answer(route: ApiRoute, status: int, meaning: str) -> dict[str, Any]:
-    if status == NO_CONTENT:
+    if status == NO_CONTENT or not route.media:
         return {"description": meaning}
     schema: dict[str, Any] = {"type": "string"}
     if route.answer is not None:
@@ -141,7 +167,7 @@ def _schemas() -> dict[str, Any]:
     both = [model for route in ROUTES for model in (route.body, route.answer)]
     given = [model for model in both if model is not None]
     models: dict[type[BaseModel], Literal["validation"]]
-    models = dict.fromkeys((*given, ApiProblemBody), "validation")
+    models = dict.fromkeys((*given, ApiEvent, ApiProblemBody), "validation")
     wanted: list[tuple[type[BaseModel], Literal["validation", "serialization"]]]
     wanted = [*models.items()]
     _, document = models_json_schema(wanted, ref_template=f"{_AT}{{model}}")

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     JsonValue,
     PlainSerializer,
+    RootModel,
     Strict,
     StringConstraints,
     WithJsonSchema,
@@ -74,6 +75,7 @@ ThreadStatus: TypeAlias = Literal[
     "queued", "working", "waiting", "done", "failed", "stopped", "expired"
 ]
 
+ENDPOINT_ID = r"^whe_[0-9a-f]{24}$"
 REQUEST_ID = r"^apr_[0-9a-f]{32}$"
 THREAD_ID = r"^thr_[0-9a-f]{32}$"
 MOST_TEXT = 12_000
@@ -685,6 +687,100 @@ class ApiMe(_Answered):
         default=None,
         description="whsec_…; signs the events that go to a `callback_url`. Only for keys with "
         "callback hosts.",
+    )
+
+
+EventType: TypeAlias = Literal[
+    "request.created",
+    "request.updated",
+    "request.decided",
+    "execution.started",
+    "execution.ended",
+    "execution.unknown",
+]
+
+
+class ApiEvent(_Answered):
+    """Body of a webhook."""
+
+    type: EventType
+    timestamp: Instant
+    data: dict[str, JsonValue] = Field(
+        description="`sequence`, which rises per request, and `request`: id, status, revision, "
+        "kind, tool, metadata, state, url, decision, execution and failure."
+    )
+
+
+class ApiEndpoint(_Asked):
+    """An address to which events are sent."""
+
+    url: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=2000, pattern=r"^https?://[^\s\x00-\x1f]+$"),
+    ] = Field(description="https, and a host of the key; http in a network of the operator.")
+    events: Several[EventType] = Field(default=(), max_length=10, description="Empty: all.")
+    description: str | None = Field(default=None, max_length=200)
+
+
+class ApiEndpointOut(_Answered):
+    """An endpoint."""
+
+    id: str
+    url: str
+    events: Several[str]
+    description: str | None = None
+    status: Literal["on", "paused", "off"] = Field(
+        description="paused: it failed for five days. off: its receiver answered 410."
+    )
+    created_at: Instant
+    secret: str | None = Field(
+        default=None,
+        description="whsec_…; in the answer to its creation and rotation only.",
+    )
+    last_error: str | None = None
+
+
+class ApiEndpointList(RootModel[tuple[ApiEndpointOut, ...]]):
+    """The endpoints of a program."""
+
+
+class ApiDelivery(_Answered):
+    """An event at an endpoint."""
+
+    id: str = Field(description="The webhook-id.")
+    endpoint: str
+    event: str
+    request: str
+    sequence: int
+    status: Literal["waiting", "delivered", "given_up"]
+    attempts: int
+    next_at: Instant | None = None
+    last_status: int | None = None
+    last_error: str | None = None
+
+
+class ApiDeliveryList(_Answered):
+    """A page of deliveries: what waits first, then the newest."""
+
+    items: Several[ApiDelivery]
+    next_cursor: str | None = None
+
+
+class ApiDeliveryQuery(BaseModel):
+    """Conditions of a list of deliveries."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: Literal["waiting", "delivered", "given_up"] | None = None
+    limit: int = Field(default=20, ge=1, le=100, description="Items of a page.")
+    cursor: str | None = Field(default=None, max_length=500, description="From next_cursor.")
+
+
+class ApiRedrive(_Asked):
+    """The events to send again."""
+
+    since: Instant | None = Field(
+        default=None, description="All since then; absent: those that were given up."
     )
 
 

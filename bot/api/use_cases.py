@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -16,6 +16,11 @@ from bot.api.requests import ProgramRequests, group_name, is_of, request_id
 from bot.api.shapes import (
     ApiCreateRequest,
     ApiCreateThread,
+    ApiDelivery,
+    ApiDeliveryQuery,
+    ApiEndpoint,
+    ApiEndpointList,
+    ApiEndpointOut,
     ApiIntrospection,
     ApiPerson,
     ApiRequest,
@@ -32,7 +37,10 @@ from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.origin import ProgramCall
+from bot.records.webhooks import WebhookDelivery, WebhookEndpoint, WebhookQueue, event_id
 from bot.stores import Stores
+from bot.webhooks.addresses import AddressRefusedError
+from bot.webhooks.endpoints import NewEndpoint, WebhookEndpoints
 from bot.webhooks.worker import WebhookWorker
 from storage.documents import Place
 from storage.errors import RecordNotFoundError
@@ -55,6 +63,7 @@ class Programs:
         threads: Starts threads.
         waiters: Wakes programs that wait.
         webhooks: Delivers events.
+        endpoints: The programs' endpoints.
         clock: The time now.
         link_of: Returns the address of a card in Slack; empty without one.
         url: Public address of the API.
@@ -68,6 +77,7 @@ class Programs:
     threads: ProgramThreads
     waiters: Waiters
     webhooks: WebhookWorker
+    endpoints: ProgramEndpoints
     clock: Clock
     link_of: Callable[[Approval], Awaitable[str]]
     url: str
@@ -264,6 +274,125 @@ class Programs:
             )
 
         return fits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramEndpoints:
+    """The endpoints of programs, in the shapes of the API.
+
+    Args:
+        endpoints: Adds, removes and rotates them.
+    """
+
+    endpoints: WebhookEndpoints
+
+    async def create(self, caller: ApiCaller, asked: ApiEndpoint) -> ApiEndpointOut:
+        """Add an endpoint; the answer has its secret."""
+        new = NewEndpoint(url=asked.url, events=asked.events, description=asked.description or "")
+        try:
+            endpoint = await self.endpoints.add(caller.program, new)
+        except AddressRefusedError as error:
+            raise ApiProblemError("callback-refused", f"url: {error}.") from error
+        return _endpoint(endpoint, secret=endpoint.secrets[0].text)
+
+    async def list(self, caller: ApiCaller) -> ApiEndpointList:
+        """Return the program's endpoints, oldest first."""
+        store = self.endpoints.storage.webhooks
+        found = await store.endpoints_of(caller.program.id)
+        return ApiEndpointList(tuple(_endpoint(endpoint) for endpoint in found))
+
+    async def remove(self, caller: ApiCaller, endpoint_id: str) -> None:
+        """Remove an endpoint."""
+        endpoint = await self._endpoint(caller, endpoint_id)
+        await self.endpoints.remove(caller.program, endpoint)
+
+    async def rotate(self, caller: ApiCaller, endpoint_id: str) -> ApiEndpointOut:
+        """Give an endpoint a new secret, which is in the answer."""
+        endpoint = await self._endpoint(caller, endpoint_id)
+        changed = await self.endpoints.rotate(caller.program, endpoint)
+        return _endpoint(changed, secret=changed.secrets[0].text)
+
+    async def redrive(self, caller: ApiCaller, endpoint_id: str, since_ms: int | None) -> None:
+        """Switch an endpoint on, and send events again."""
+        endpoint = await self._endpoint(caller, endpoint_id)
+        await self.endpoints.redrive(caller.program, endpoint, since_ms=since_ms)
+
+    async def deliveries(
+        self, caller: ApiCaller, endpoint_id: str, query: ApiDeliveryQuery, after: ListMark | None
+    ) -> tuple[Sequence[ApiDelivery], ListMark | None]:
+        """Return a page of deliveries and its end: what waits first, then the newest.
+
+        The first page without a status has what waits beside the others.
+        """
+        endpoint = await self._endpoint(caller, endpoint_id)
+        store, items = self.endpoints.storage.webhooks, list[ApiDelivery]()
+        where: dict[str, object] = {"endpoint_id": endpoint.id}
+        place: Place | None = (after.created_ms, after.request_id) if after is not None else None
+        if query.status == "waiting" or (query.status is None and after is None):
+            queues = await store.queues.find(
+                {**where, "is_waiting": True}, sort=["changed_ms"], limit=query.limit, after=place
+            )
+            items += [item for queue in queues.documents for item in _waiting(queue)]
+            if query.status == "waiting":
+                return items, _mark(queues.last)
+        if query.status is not None:
+            where["status"] = query.status
+        sent = await store.deliveries.find(where, sort=["-at_ms"], limit=query.limit, after=place)
+        return [*items, *map(_delivery, sent.documents)], _mark(sent.last)
+
+    async def _endpoint(self, caller: ApiCaller, endpoint_id: str) -> WebhookEndpoint:
+        endpoint = await self.endpoints.of(caller.program, endpoint_id)
+        if endpoint is None:
+            raise ApiProblemError("not-found", "This program has no endpoint with this id.")
+        return endpoint
+
+
+def _mark(place: Place | None) -> ListMark | None:
+    return None if place is None else ListMark(int(str(place[0])), str(place[-1]))
+
+
+def _endpoint(endpoint: WebhookEndpoint, *, secret: str | None = None) -> ApiEndpointOut:
+    return ApiEndpointOut(
+        id=endpoint.id,
+        url=endpoint.url,
+        events=endpoint.events,
+        description=endpoint.description or None,
+        status=endpoint.status.value,
+        created_at=endpoint.created_ms,
+        secret=secret,
+        last_error=endpoint.last_error or None,
+    )
+
+
+def _waiting(queue: WebhookQueue) -> Iterator[ApiDelivery]:
+    for place, event in enumerate(queue.waiting):
+        is_next = place == 0
+        yield ApiDelivery(
+            id=event_id(queue.approval_id, event.sequence),
+            endpoint=queue.endpoint_id,
+            event=event.type,
+            request=queue.approval_id,
+            sequence=event.sequence,
+            status="waiting",
+            attempts=queue.attempts if is_next else 0,
+            next_at=queue.due_ms if is_next else None,
+            last_status=(queue.last_status or None) if is_next else None,
+            last_error=(queue.last_error or None) if is_next else None,
+        )
+
+
+def _delivery(delivery: WebhookDelivery) -> ApiDelivery:
+    return ApiDelivery(
+        id=event_id(delivery.approval_id, delivery.sequence),
+        endpoint=delivery.endpoint_id,
+        event=delivery.type,
+        request=delivery.approval_id,
+        sequence=delivery.sequence,
+        status=delivery.status,
+        attempts=delivery.attempts,
+        last_status=delivery.last_status or None,
+        last_error=delivery.last_error or None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_pending(commands)
     _add_freeze(commands)
     _add_keys(commands)
+    _add_webhooks(commands)
     _add_policy(commands)
     return parser
 
@@ -389,6 +390,45 @@ def _add_keys(commands: _Commands[_CommandParser]) -> None:
         "list": listed,
         "revoke": revoke,
         "rotate": rotate,
+    }.items():
+        _add_data_dir(parser)
+        parser.set_defaults(action=action)
+
+
+def _add_webhooks(commands: _Commands[_CommandParser]) -> None:
+    webhooks = _add(commands, "webhooks", "add, list, rotate and remove endpoints of programs")
+    actions = webhooks.add_subparsers(title="actions", metavar="ACTION", required=True)
+    add = actions.add_parser("add", help="add an endpoint; its secret is shown once")
+    add.add_argument("program", metavar="NAME", help="of the program")
+    add.add_argument("url", metavar="URL", help="https, and a host that its key names")
+    add.add_argument(
+        "--event",
+        metavar="TYPE",
+        action="append",
+        default=[],
+        help="a type of event that it gets (default: all); repeat for several",
+    )
+    add.add_argument(
+        "--full", action="store_true", help="send the whole request, with its arguments"
+    )
+    listed = actions.add_parser("list", help="list all endpoints")
+    _add_json(listed)
+    remove = actions.add_parser("remove", help="remove an endpoint, and what waits for it")
+    rotate = actions.add_parser("rotate", help="make a new secret; the old one signs too for a day")
+    redrive = actions.add_parser(
+        "redrive", help="switch an endpoint on, and send again what was given up"
+    )
+    redrive.add_argument(
+        "--since", metavar="TIME", default="", help="send all again of this long, such as 2h"
+    )
+    for parser in (remove, rotate, redrive):
+        parser.add_argument("endpoint", metavar="whe_ID", help="the endpoint")
+    for action, parser in {
+        "add": add,
+        "list": listed,
+        "remove": remove,
+        "rotate": rotate,
+        "redrive": redrive,
     }.items():
         _add_data_dir(parser)
         parser.set_defaults(action=action)

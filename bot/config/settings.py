@@ -539,6 +539,11 @@ class Settings(BaseModel):
             )
         return value
 
+    @property
+    def address_of_api(self) -> str:
+        """Public address of the API for programs."""
+        return self.api_url or f"http://{self.api_host}:{self.api_port or 0}"
+
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> Settings:
         """Check the environment.

@@ -147,6 +147,7 @@ class WebhookDelivery(Document):
     id: str
     """The id of the endpoint, `:`, and the id of the event."""
     endpoint_id: str
+    program_id: str
     approval_id: str
     thread_id: str
     type: str

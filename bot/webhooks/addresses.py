@@ -17,6 +17,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
+from bot.config.settings import Settings
+
 Networks: TypeAlias = Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]
 
 LONGEST_URL = 2_000
@@ -135,6 +137,17 @@ class AddressRules:
             return
         if scheme != "https" or not _is_public(known):
             raise AddressRefusedError("its host has an address that is not public")
+
+
+def rules_of(settings: Settings) -> AddressRules:
+    """Return the rules of a bot with these settings."""
+    ours = [URL(address) for address in (settings.address_of_api, settings.slack_api_url)]
+    ports = (settings.port, settings.api_port, settings.metrics_port)
+    return AddressRules(
+        private=[ipaddress.ip_network(network) for network in settings.callback_private],
+        own_hosts=[f"{url.raw_host}:{url.port}" for url in ours],
+        own_ports=[port for port in ports if port],
+    )
 
 
 def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

@@ -390,6 +390,7 @@ def _delivery_of(
     return WebhookDelivery(
         id=f"{queue.endpoint_id}:{event_id(queue.approval_id, event.sequence)}",
         endpoint_id=queue.endpoint_id,
+        program_id=queue.program_id,
         approval_id=queue.approval_id,
         thread_id=queue.thread_id,
         type=event.type,

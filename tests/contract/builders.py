@@ -199,6 +199,7 @@ def a_delivery(sequence: int, **changes: Any) -> WebhookDelivery:
     delivery = WebhookDelivery(
         id=f"whe_1:{event_id('apr_1', sequence)}",
         endpoint_id="whe_1",
+        program_id="prg_1",
         approval_id="apr_1",
         thread_id="T1:C1:1",
         type="request.decided",

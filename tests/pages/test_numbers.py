@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ from bot.threads.worker import MAX_ATTEMPTS, MAX_CRASHES, MAX_CRASHES_AFTER_ANSW
 from bot.triggers.signatures import OLDEST_S
 from bot.triggers.starting import HOUR, MOST_IN_ALL, MOST_IN_CHANNEL, SAME_KEY
 from bot.triggers.triggers import ALIKE_WITHIN, MOST_ALIKE
+from bot.webhooks.queues import WAITS
+from bot.webhooks.sending import WHOLE_S
+from bot.webhooks.worker import PAUSED_AFTER
 from slack_sandbox.web.arrange import MOST
 from slack_sandbox.workspace.people import first_cast
 from storage.mongo.address import OPEN_FACTOR
@@ -72,6 +76,14 @@ OF_CODE = (
     ("docs/how-to/decide-in-slack.md", "for {} minutes", CLAIM_MS // 60_000),
     ("docs/how-to/handle-emergencies.md", "At least {} characters", LEAST_REASON),
     ("docs/how-to/manage-secrets.md", "fewer than {} characters", SHORTEST_VALUE),
+    ("docs/how-to/receive-webhooks.md", "within {} seconds", int(WHOLE_S)),
+    ("docs/how-to/receive-webhooks.md", "is tried {} times", len(WAITS)),
+    (
+        "docs/how-to/receive-webhooks.md",
+        "in {} days",
+        round(sum(WAITS, timedelta()).total_seconds() / 86_400),
+    ),
+    ("docs/how-to/receive-webhooks.md", "After {} days of failures", PAUSED_AFTER.days),
     ("docs/how-to/repair.md", "agent failed {} times", MAX_ATTEMPTS),
     ("docs/how-to/repair.md", "process died {} times", MAX_CRASHES),
     ("docs/how-to/run-on-kubernetes.md", "runs {} replicas", replicas()),

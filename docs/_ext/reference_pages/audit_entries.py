@@ -39,6 +39,12 @@ _SEVERAL: Mapping[tuple[str, str], tuple[Act, ...]] = {
     ("delegation.py", "_note"): (Act.DELEGATED, Act.DELEGATION_ENDED, Act.AWAY),
     ("application_policy.py", "note"): (Act.ALLOWED, Act.DENIED),
     ("service.py", "act_entry"): (Act.FROZEN, Act.UNFROZEN),
+    ("endpoints.py", "_note"): (
+        Act.WEBHOOK_ADDED,
+        Act.WEBHOOK_REMOVED,
+        Act.WEBHOOK_ROTATED,
+        Act.WEBHOOK_REDRIVEN,
+    ),
     ("policies.py", "__call__"): (Act.POLICY_LOADED, Act.POLICY_REFUSED),
 }
 """Functions that make entries of several acts."""

@@ -9,7 +9,19 @@ from bot.api.openapi import openapi_document
 from bot.api.problems import CODES
 from bot.api.routes import ROUTES
 
-_SHAPES = ("CreateRequest", "Request", "Decision", "Execution", "Start", "Started", "Result")
+_SHAPES = (
+    "CreateRequest",
+    "Request",
+    "Decision",
+    "Execution",
+    "Start",
+    "Started",
+    "Result",
+    "Event",
+    "Endpoint",
+    "EndpointOut",
+    "Delivery",
+)
 _HEAD = """# HTTP API
 
 The routes, members and problems of the API for programs.

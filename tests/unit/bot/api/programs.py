@@ -37,14 +37,17 @@ from bot.api.shapes import (
     ApiStarted,
     ApiThread,
 )
+from bot.api.use_cases import ProgramEndpoints
 from bot.observability.events import BotEvent
 from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramScope, key_digest, key_id, new_key
 from bot.stores import Stores
+from bot.webhooks.endpoints import WebhookEndpoints
 from tests.contract.builders import a_program, a_program_key
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, Queue
 from tests.support.keyring import a_ring
 from tests.support.stores import SqliteStores
+from tests.support.webhooks import FakePoster
 
 CALL: dict[str, Any] = {"title": "Deploy", "tool": "deploy", "arguments": {"env": "production"}}
 URL = "https://countersign.example.com"
@@ -443,6 +446,11 @@ async def doorstep(
 
         door = ApiDoor(
             use=use,
+            endpoints=ProgramEndpoints(
+                endpoints=WebhookEndpoints(
+                    storage=storage, addresses=FakePoster().rules, clock=clock
+                )
+            ),
             keys=ring,
             url=URL,
             is_ready=is_ready,

@@ -77,6 +77,7 @@ async def play() -> AsyncIterator[Play]:
 
         door = ApiDoor(
             use=programs_of(office),
+            endpoints=programs_of(office).endpoints,
             keys=a_ring(storage, office.clock, directory=office.directory),
             url=URL,
             is_ready=is_ready,

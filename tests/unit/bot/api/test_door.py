@@ -140,6 +140,7 @@ async def test_another_program_sees_nothing(step: Doorstep, route: Any) -> None:
         "startExecution": {"digest": "sha256:" + "0" * 64, "attempt": "a" * 16, "runner": "x"},
         "reportResult": {"outcome": "ran"},
         "cancelRequest": {},
+        "redriveWebhook": {},
     }
     answers = [
         await step.call(

@@ -1,0 +1,92 @@
+"""`countersign webhooks`: endpoints of programs, beside the bot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from bot.records.webhooks import EndpointStatus
+from bot.stores import Stores
+from tests.contract.builders import a_delivery, a_program
+from tests.scenario.commands.test_upkeep import Place, place
+
+__all__ = ["place"]
+
+SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{43}=")
+ENVIRON = {
+    "SLACK_BOT_TOKEN": "xoxb-1-2-abcdefghij",
+    "SLACK_APP_TOKEN": "xapp-1-2-abcdefghij",
+    "COUNTERSIGN_APPROVERS": "U0ADA",
+    "COUNTERSIGN_CALLBACK_PRIVATE": "127.0.0.0/8,::1/128",
+}
+
+
+def with_program(place: Place, work: Callable[[Stores], Awaitable[None]]) -> None:
+    """Do something while there is the program ci, which may have events sent to this machine."""
+
+    async def doing(storage: Stores) -> None:
+        place.environ |= ENVIRON
+        await storage.programs.add(a_program("ci", callback_hosts=("localhost:8092",)))
+        await work(storage)
+
+    place.do(doing)
+
+
+def test_an_endpoint_is_added_rotated_and_removed(place: Place) -> None:
+    async def work(storage: Stores) -> None:
+        lines = await place.type(
+            "webhooks", "add", "ci", "http://localhost:8092/hook", "--event", "request.decided"
+        )
+        name = lines[0].partition(":")[0]
+        assert lines[0] == f"{name}: gets events of ci."
+        assert SECRET.fullmatch(lines[-1])
+        (listed,) = await place.type("webhooks", "list")
+        assert listed == f"{name}  ci  on  http://localhost:8092/hook  request.decided"
+        (line,) = await place.type("webhooks", "list", "--json")
+        assert json.loads(line)["program"] == "ci"
+        assert "whsec" not in line
+        rotated = await place.type("webhooks", "rotate", name)
+        assert SECRET.fullmatch(rotated[-1])
+        assert rotated[-1] != lines[-1]
+        assert await place.type("webhooks", "remove", name) == [f"{name}: removed."]
+        assert await place.type("webhooks", "list") == ["No program has an endpoint."]
+
+    with_program(place, work)
+
+
+def test_what_cannot_be_done_is_said(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    async def work(_: Stores) -> None:
+        url = "http://localhost:8092/hook"
+        for words, fault in (
+            (("add", "cd", url), "no program cd"),
+            (("add", "ci", url, "--event", "request.gone"), "isn't a type of event"),
+            (("add", "ci", "https://example.com/"), "does not name this host"),
+            (("remove", "whe_1"), "no endpoint whe_1"),
+            (("redrive", "whe_1", "--since", "soon"), "isn't valid"),
+        ):
+            place.environ |= ENVIRON
+            await place.type("webhooks", *words, fails=True)
+            assert fault in capsys.readouterr().err
+
+    with_program(place, work)
+
+
+def test_44_events_are_sent_again(place: Place) -> None:
+    async def work(storage: Stores) -> None:
+        lines = await place.type("webhooks", "add", "ci", "http://localhost:8092/hook")
+        name = lines[0].partition(":")[0]
+        store = storage.webhooks
+        await store.change(name, lambda known: known.changed(status=EndpointStatus.PAUSED))
+        delivery = a_delivery(1, id=f"{name}:e1", endpoint_id=name, status="given_up")
+        await store.keep(delivery)
+        told = await place.type("webhooks", "redrive", name)
+        assert told == [f"{name}: is on. 1 earlier events are sent again."]
+        endpoint = await store.endpoint(name)
+        assert endpoint is not None
+        assert endpoint.status is EndpointStatus.ON
+        assert len((await store.queues.due(now_ms=1 << 50, limit=9))[0].waiting) == 1
+
+    with_program(place, work)
