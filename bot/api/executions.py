@@ -221,7 +221,7 @@ class ProgramExecutions:
             return approval
         if approval.execution.state is ExecutionState.STARTED:
             return await self._doubt(approval)
-        why = say("reason.not_started")
+        why = say("reason.program_late")
         write = partial(lapsed, text=why, now_ms=now)
         changed = await update(self.storage.approvals, approval.approval_id, write, writes_due=True)
         if changed is not None:
@@ -290,7 +290,7 @@ class ProgramExecutions:
         if why := why_not(approval, StartFacts(now_ms=self.clock(), repeats=repeats)):
             raise ApiProblemError("decision-lapsed", why, request=name)
         if not repeats and await self._is_stopped(approval):
-            raise ApiProblemError("decision-lapsed", say("reason.grant_over"), request=name)
+            raise ApiProblemError("decision-lapsed", say("reason.grant_stopped"), request=name)
         if not repeats and await self._is_gone(approval):
             detail = "A person who approved it has lost the right since."
             raise ApiProblemError("decider-not-entitled", detail, request=name)

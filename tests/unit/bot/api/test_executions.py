@@ -148,6 +148,7 @@ async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> No
     await office.attendance.attend(request.id)
     record = await the_record(office, request)
     assert record.execution.state is ExecutionState.LAPSED
+    assert record.execution.text == "the program did not start it in time"
 
 
 async def test_who_approved_must_still_be_entitled(storage: SqliteStores) -> None:

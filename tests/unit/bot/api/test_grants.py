@@ -126,6 +126,7 @@ async def test_a_stopped_permission_starts_nothing(storage: SqliteStores) -> Non
     with pytest.raises(ApiProblemError) as caught:
         await programs_of(office).start(a_caller(), request.id, a_start(request))
     assert caught.value.code == "decision-lapsed"
+    assert caught.value.detail == "Its standing permission was stopped."
     assert (await a_request(office, key="next")).status == "pending"
 
 

@@ -35,6 +35,13 @@ def test_a_value_that_looks_like_a_place_stays_as_it_is() -> None:
     assert say("refuse.not_approver", who="{channel}").endswith("{channel} can decide.")
 
 
+def test_no_key_stands_twice() -> None:
+    """The later text would replace the earlier one."""
+    text = (ROOT / "bot/words/en.json").read_text(encoding="utf-8")
+    keys = [key for key, _ in json.loads(text, object_pairs_hook=list)]
+    assert sorted(keys) == sorted(ENGLISH)
+
+
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(KeyError, match="needs who"):
         say("refuse.own")
