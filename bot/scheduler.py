@@ -181,11 +181,11 @@ class DueWork:
 
     async def _go_on(self, now: int) -> int:
         """Wake threads whose freeze was lifted."""
-        freed = await self.parked.freed() if self.parked is not None else ()
-        for thread_id in freed:
+        unfrozen = await self.parked.unfrozen() if self.parked is not None else ()
+        for thread_id in unfrozen:
             await self.storage.threads.wake(thread_id, now_ms=now)
             self.spawn(self.threads.work(thread_id))
-        return len(freed)
+        return len(unfrozen)
 
     async def _show_freezes(self, _: int) -> int:
         """Start updates of cards that a freeze covers, or covers no more."""

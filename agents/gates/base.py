@@ -163,11 +163,11 @@ class CallGate(ToolWrapper, ABC):
             **{attribute.name: getattr(info, attribute.name) for attribute in fields(info)}
         )
 
-    def _told(self, arguments: dict[str, Json], text: str) -> str:
+    def _edited_text(self, arguments: dict[str, Json], text: str) -> str:
         """Return the text for the model if people changed its arguments."""
         return edited_text(arguments, text)
 
-    def _rule_of(self, info: CallInfo | None) -> str:
+    def _bound_rule(self, info: CallInfo | None) -> str:
         """Return the rule that a decision is bound to: the current or the requesting one."""
         return info.rule if info else DEFAULT_RULE
 
@@ -391,7 +391,7 @@ class CallGate(ToolWrapper, ABC):
             case Reasked(reason=reason):
                 shown = _shown_in(state, info)
                 lapsed = replace(all_lapsed(state), arguments=shown)
-                decided = await self._again(lapsed, shown, info.original, reason)
+                decided = await self._ask_again(lapsed, shown, info.original, reason)
                 return self._approved(info, decided) if isinstance(decided, GateState) else decided
             case Cancelled():
                 return ToolReturn(cancelled_text(self._name, answer), ToolOutcome.CANCELLED)
@@ -493,7 +493,7 @@ class CallGate(ToolWrapper, ABC):
             self._ask_for(after, left, original=original)
         return self._approved(info, after)
 
-    async def _again(
+    async def _ask_again(
         self,
         lapsed: GateState,
         arguments: dict[str, Json],
@@ -584,7 +584,7 @@ class CallGate(ToolWrapper, ABC):
         done = result if isinstance(result, ToolReturn) else ToolReturn(result)
         if not state.edited:
             return done
-        text = self._told(arguments, done.text)
+        text = self._edited_text(arguments, done.text)
         return replace(done, text=text, said=done.said or done.text)
 
     def _guarded(self, state: GateState) -> Tool:
@@ -621,7 +621,7 @@ class CallGate(ToolWrapper, ABC):
         if lapsed is None:
             return None
         original = state.info.original if state.info is not None else None
-        decided = await self._again(all_lapsed(state), arguments, original, lapsed.reason)
+        decided = await self._ask_again(all_lapsed(state), arguments, original, lapsed.reason)
         if isinstance(decided, ToolReturn):
             return decided
         house, allow = current_house(), decided.allow
@@ -777,7 +777,7 @@ class CallGate(ToolWrapper, ABC):
         )
 
     def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
-        rule, ruling = self._rule_of(info), info.ruling if info is not None else ""
+        rule, ruling = self._bound_rule(info), info.ruling if info is not None else ""
         if info is not None and ruling not in {"", _gate_ruling(self.gate_name, info.rule)}:
             rule = info.rule  # a policy asked: the complete terms are bound
         return self._digest(arguments, rule, ruling)

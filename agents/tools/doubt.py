@@ -45,7 +45,7 @@ async def settle_doubt(tool: Tool, call: ToolCall) -> ToolReturn | Doubt | None:
             return None
         answer = await before.answer()
         if isinstance(answer, InDoubtResult) and answer.choice == "again":
-            return await _again(call, before)
+            return await _allow_again(call, before)
     return _result(before.info, answer)
 
 
@@ -66,7 +66,7 @@ async def ask_doubt(
         await replace(doubt, info=replace(doubt.info, limit=limit)).ask()
 
 
-async def _again(call: ToolCall, before: Doubt) -> Doubt:
+async def _allow_again(call: ToolCall, before: Doubt) -> Doubt:
     """Let the call run again, unless the decision has become too old."""
     why = await lapse_of(call.name, before.info.arguments, answered_here())
     if why:

@@ -253,7 +253,7 @@ def off_batch(approval: Approval) -> Approval:
 def split_off(approval: Approval, *, batch: str, now_ms: int) -> Approval | None:
     """Return a pending approval that leaves its batch card and gets its own card."""
     if (
-        approval.batch.keeper != batch
+        approval.batch.owner_id != batch
         or approval.batch.left
         or approval.status is not Status.PENDING
     ):

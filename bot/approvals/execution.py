@@ -183,7 +183,7 @@ def not_begun(approval: Approval, *, runner: str, started_ms: int) -> Approval |
     return approval.changed(execution=Execution())
 
 
-def told(  # noqa: PLR0913 - the parts of one state, given by name
+def with_outcome(  # noqa: PLR0913 - the parts of one state, given by name
     approval: Approval,
     state: ExecutionState,
     *,

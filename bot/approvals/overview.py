@@ -115,7 +115,7 @@ class HomeData:
         grants: Grants that they gave, or that cover their requests.
         handed: Their delegations.
         away_ms: End of their absence; 0 if present.
-        wishes: Their notification preferences, if any.
+        preferences: Their notification preferences, if any.
         vitals: For admins only.
     """
 
@@ -129,7 +129,7 @@ class HomeData:
     grants: tuple[GrantWithOrigin, ...] = ()
     handed: tuple[DelegationRecord, ...] = ()
     away_ms: int = 0
-    wishes: PersonRecord | None = None
+    preferences: PersonRecord | None = None
     vitals: HealthSummary | None = None
 
 
@@ -210,7 +210,7 @@ class HomeDataReader:
         withheld = [approval.approval_id for approval in mine if not await viewer.may_see(approval)]
         rights = await self.storage.delegations.current(team_id, now_ms=now)
         own = [delegation for delegation in rights if delegation.owner_id == actor.user_id]
-        wishes = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
+        preferences = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
         return HomeData(
             person=person,
             at_ms=now,
@@ -221,7 +221,7 @@ class HomeDataReader:
             is_partial=is_partial,
             grants=tuple(await self.grants(actor, team_id=team_id)),
             handed=tuple(delegation for delegation in own if delegation.delegate_id),
-            wishes=wishes,
+            preferences=preferences,
             away_ms=max(
                 (delegation.until_ms for delegation in own if not delegation.delegate_id), default=0
             ),

@@ -46,7 +46,7 @@ async def explains_nothing(_: Approval) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SecondaryActions:
     """Secondary actions of people on pending approvals.
 
     Args:

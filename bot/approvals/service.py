@@ -468,7 +468,7 @@ class Approvals:
         try:
             approval = await store.get(approval_id)
             if approval.is_batched:
-                approval = await store.get(approval.batch.keeper)
+                approval = await store.get(approval.batch.owner_id)
         except RecordNotFoundError:
             return False
         return approval.card.error in REFUSALS

@@ -233,7 +233,7 @@ class Votes:
                     # A refused vote stores only the removal of other votes.
                     stored = await self._write(outcome, decision)
             except RecordConflictError:
-                approval = await self._again(approval)
+                approval = await self._read_again(approval)
                 continue
             if outcome.result.refusal is RefusalCode.NOT_SEEN and unseen is not None:
                 raise unseen
@@ -296,7 +296,7 @@ class Votes:
             try:
                 return await self._write(replace(outcome, approval=noted), None)
             except RecordConflictError:
-                approval = await self._again(approval)
+                approval = await self._read_again(approval)
         raise OutdatedCardError(approval.approval_id)
 
     async def gone_since(self, approval: Approval) -> bool:
@@ -444,7 +444,7 @@ class Votes:
             raise RecordConflictError("approval", approval.approval_id)
         return kept
 
-    async def _again(self, approval: Approval) -> Approval:
+    async def _read_again(self, approval: Approval) -> Approval:
         """Read a record again that changed since it was read.
 
         Raises:

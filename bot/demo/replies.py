@@ -87,7 +87,7 @@ def is_answer(result: str) -> bool:
 
 def report(results: Sequence[Done]) -> str:
     """Say in one message what became of one or more calls, in their order."""
-    lines = [_told(done) for done in results]
+    lines = [_result_line(done) for done in results]
     if len(lines) == 1:
         return lines[0]
     return "\n".join(["This is how it ended:", *(f"- {line}" for line in lines)])
@@ -115,7 +115,7 @@ def _briefly(done: Done, what: str, *, in_list: bool = False) -> str:
         sentence = _sentence(f"done, as a person changed it: {result}")
         return f"{what}: {sentence[:1].lower()}{sentence[1:]}" if in_list else sentence
     if not _ran(done):
-        return _told(done)
+        return _result_line(done)
     if in_list:
         return f"{what}: done."
     return f"Done. {_AFTER.get(done.tool, '').format_map(_shown(done))}".rstrip()
@@ -128,7 +128,7 @@ def _ran(done: Done) -> bool:
     return is_known and _QUIET.match(done.result) is None and done.tool not in _LOOKS
 
 
-def _told(done: Done) -> str:
+def _result_line(done: Done) -> str:
     quiet = _QUIET.match(done.result)
     if quiet:
         return _did_not_run(done, quiet, what=_what(done))

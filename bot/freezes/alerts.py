@@ -85,7 +85,7 @@ class FreezeAlerts:
         try:
             told = await self._show(alert, told)
         except DeliveryError as error:
-            again_ms = self._again(error)
+            again_ms = self._retry_ms(error)
             is_over &= not again_ms
             told = alert if again_ms else elsewhere(alert)
         if freeze is not None and reminder_is_due(alert, freeze, self.freezes.clock()):
@@ -93,7 +93,7 @@ class FreezeAlerts:
             try:
                 await self.notices.remind_of_freeze(freeze, day=days)
             except DeliveryError as error:
-                again_ms = again_ms or self._again(error)
+                again_ms = again_ms or self._retry_ms(error)
             told = told if again_ms else told.changed(reminders=days)
         told = told.changed(until_ms=again_ms)
         await self.freezes.change(partial(after, alert=told, is_over=is_over))
@@ -109,7 +109,7 @@ class FreezeAlerts:
         ts = await self.notices.show_freeze(told, count=self.rights().count)
         return told.changed(ts=ts)
 
-    def _again(self, error: DeliveryError) -> int:
+    def _retry_ms(self, error: DeliveryError) -> int:
         """Return when to try again; 0 for never, because Slack will not take the message."""
         logger.warning(
             "could not tell people about a freeze: %s", error, extra={"action": "freeze_untold"}

@@ -113,21 +113,21 @@ class NotificationPreferences:
         await self._note(result)
         return result
 
-    async def _note(self, wishes: PersonRecord) -> None:
+    async def _note(self, preferences: PersonRecord) -> None:
         """Record a person's preferences in the audit."""
         now = self.clock()
         await note(
             self.storage.audit,
             Act.WISHED,
             # The revision starts again when the retention has deleted the person's record.
-            key=f"{wishes.person_id}:{wishes.revision}:{now}",
+            key=f"{preferences.person_id}:{preferences.revision}:{now}",
             at_ms=now,
             about="",
-            by=wishes.user_id,
-            team_id=wishes.team_id,
-            quiet_from=wishes.quiet_from,
-            quiet_until=wishes.quiet_until,
-            copies="yes" if wishes.has_copies else "no",
+            by=preferences.user_id,
+            team_id=preferences.team_id,
+            quiet_from=preferences.quiet_from,
+            quiet_until=preferences.quiet_until,
+            copies="yes" if preferences.has_copies else "no",
         )
 
     async def quiet(self, approval: Approval, people: Collection[str]) -> Mapping[str, int]:

@@ -206,7 +206,7 @@ def _at(record: logging.LogRecord) -> str:
 
 def _trace(record: logging.LogRecord) -> str:
     error = record.exc_info[1] if record.exc_info else None
-    parts = "".join(_told(error)).rstrip() if error is not None else ""
+    parts = "".join(_traceback_lines(error)).rstrip() if error is not None else ""
     return "\n".join(part for part in (parts, record.stack_info) if part)
 
 
@@ -216,17 +216,17 @@ def _secret_values(record: logging.LogRecord) -> Sequence[str]:
     return values
 
 
-def _told(error: BaseException) -> Iterator[str]:
+def _traceback_lines(error: BaseException) -> Iterator[str]:
     """Yield the location and text of an error, after those of its cause."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
-        yield from _told(cause)
+        yield from _traceback_lines(cause)
         yield "which led to:\n"
     yield from traceback.format_tb(error.__traceback__)
     yield f"{type(error).__qualname__}: {error_text(error)}\n"
     if isinstance(error, BaseExceptionGroup):
         for part in error.exceptions:
-            yield from _told(part)
+            yield from _traceback_lines(part)
 
 
 class _TextFormatter(logging.Formatter):

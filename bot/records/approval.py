@@ -290,8 +290,8 @@ class StoredBatch(Part):
     Stored: version 1, must stay readable.
     """
 
-    keeper: str = ""
-    """Id of the approval that keeps the batch card, which may be this one. Empty for an approval
+    owner_id: str = ""
+    """Id of the approval that owns the batch card, which may be this one. Empty for an approval
     that never shared a card."""
     left: bool = False
     """Whether the approval left the batch card, and has its own card."""
@@ -894,8 +894,8 @@ class Approval(WorkDocument):
     @property
     def is_batched(self) -> bool:
         """Whether the approval is on a batch card."""
-        return bool(self.batch.keeper) and not self.batch.left
+        return bool(self.batch.owner_id) and not self.batch.left
 
     def shares_batch(self, other: Approval) -> bool:
         """Whether both approvals are, or were, on one batch card."""
-        return bool(self.batch.keeper) and self.batch.keeper == other.batch.keeper
+        return bool(self.batch.owner_id) and self.batch.owner_id == other.batch.owner_id

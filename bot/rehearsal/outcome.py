@@ -138,7 +138,7 @@ class Watcher:
             only: Return only the messages about this approval; others stay new.
         """
         new: list[SlackMessage] = []
-        batch = only.batch.keeper if only is not None else ""
+        batch = only.batch.owner_id if only is not None else ""
         for message in self.stage.posted:
             key = (message.channel, message.ts)
             is_other = only is not None and _record_of(message) != only.approval_id
@@ -151,7 +151,9 @@ class Watcher:
             self._seen_messages |= {key, (message.channel, message.ts)}
             if _kind(message):
                 new.append(message)
-        return _merged([self._told(posted) for posted in sorted(new, key=lambda posted: posted.ts)])
+        return _merged(
+            [self._as_posted(posted) for posted in sorted(new, key=lambda posted: posted.ts)]
+        )
 
     async def card(self, approval: Approval | None) -> dict[str, Any]:
         """Return an approval's rules, stage and votes, and whether it can be decided."""
@@ -185,7 +187,7 @@ class Watcher:
             return ""
         return f"{len(current[-1].uses)} of {current[-1].max_uses}"
 
-    def _told(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
+    def _as_posted(self, message: SlackMessage) -> tuple[str, str, list[str], list[str]]:
         at_ms = round(float(message.ts) * 1_000)
         seconds = round((at_ms - self.start_ms) / 1_000)
         minutes, rest = divmod(seconds, 60)

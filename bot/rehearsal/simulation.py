@@ -347,7 +347,7 @@ class Simulation:
         if own is None:
             own = next((card for card in cards if card.channel == approval.elsewhere), None)
         if own is None and approval.is_batched:
-            return approval.channel_id, self._batch_ts(approval.batch.keeper)
+            return approval.channel_id, self._batch_ts(approval.batch.owner_id)
         return (own.channel, own.ts) if own else (approval.channel_id, approval.thread_card.ts)
 
     def _batch_ts(self, batch_id: str) -> str:

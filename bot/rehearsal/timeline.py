@@ -116,7 +116,7 @@ class Flow:
             "agent": ""
             if name in _GOING_ON and word == RAN
             else agent_heard(word, approval, entries),
-            "told": _told(event, entries),
+            "told": _answer_to(event, entries),
             "on_behalf_of": next(
                 (entry.for_id for entry in entries if entry.action == "voted"), ""
             ),
@@ -202,7 +202,7 @@ def _together(events: list[Data], first: int) -> list[Data]:
     return requests
 
 
-def _told(event: Data, entries: list[AuditEntry]) -> object:
+def _answer_to(event: Data, entries: list[AuditEntry]) -> object:
     """Return the answer to the person of an event: the code of a refusal, or the effect."""
     name, actions = _name(event), {entry.action for entry in entries}
     if name in _FIXED:

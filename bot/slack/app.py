@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.approvals.delegation import Delegating
 from bot.approvals.editing import Edits
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.clock import steady_clock
 from bot.errors import SettingsError
 from bot.observability.events import ClickAnswered, TellEvent
@@ -207,7 +207,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
     outbox, notices, homes = parts.outbox, parts.slack.notices, parts.homes
     responder = Responder(access=approvals.access, patience=parts.process.patience)
     decisions = Decisions(approvals=approvals, check_call=catalog.check_call, clock=clock)
-    means = Means(storage, approvals, clock, parts.explanations.offered)
+    on_pending = SecondaryActions(storage, approvals, clock, parts.explanations.offered)
     viewers = Viewers(approvals.access.directory, approvals.policy, clock, storage.delegations)
     delegating = Delegating(
         storage,
@@ -225,7 +225,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             changed=homes.changed,
             delegating=delegating,
             grants=parts.grants,
-            wishes=parts.wishes,
+            preferences=parts.preferences,
             freezing=parts.freezing,
             spawn=spawn,
         )
@@ -261,7 +261,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
         handlers,
         secondary_actions.SecondaryActionServices(
             approvals=approvals,
-            means=means,
+            secondary_actions=on_pending,
             delegating=delegating,
             composer=homes.composer,
             clock=clock,
@@ -271,7 +271,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
     admins.register(
         handlers,
         admins.AdminServices(
-            means=means,
+            secondary_actions=on_pending,
             viewers=viewers,
             composer=homes.composer,
             notices=notices,
@@ -286,7 +286,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             approvals=approvals,
             decisions=decisions,
             viewers=viewers,
-            means=means,
+            secondary_actions=on_pending,
             clock=clock,
             spawn=spawn,
         ),
@@ -300,7 +300,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             approvals=approvals,
             decisions=decisions,
             viewers=viewers,
-            means=means,
+            secondary_actions=on_pending,
             notices=notices,
             outbox=outbox,
             shown_lists=shown_lists,
@@ -339,7 +339,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             policy=approvals.policy,
             homes=homes,
             delegating=delegating,
-            wishes=parts.wishes,
+            preferences=parts.preferences,
             prompts=parts.prompts,
             outbox=outbox,
             team_id=team_id,

@@ -71,7 +71,7 @@ class ClickedMessage:
         return any(map(self._is, cards))
 
     def is_batch_card_of(self, approval: Approval) -> bool:
-        """Whether the message is the batch card of a keeper or a copy."""
+        """Whether the message is the batch card of a card owner or a copy."""
         copies = [copy for copy in approval.copies if copy.kind == BATCH]
         return any(map(self._is, [approval.batch_card, *copies]))
 
@@ -124,14 +124,14 @@ def approvers_text(approval: Approval) -> str:
         names = resolve_groups(terms, asked_groups(terms, approval.stage), approval.created_ms)
     except TermsError:  # a time zone is unknown on this machine
         return approvers_words(())
-    notified = _told(approval, terms, names)
+    notified = _notified(approval, terms, names)
     held = held_of(approval)
     shown = [*notified, *(name for name in names if name in held)]
     shown = shown if notified else [CHANNEL if is_channel(name) else name for name in names]
     return approvers_words([*dict.fromkeys(shown)])
 
 
-def _told(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
+def _notified(approval: Approval, terms: Terms, names: Iterable[str]) -> list[str]:
     """Return the notified people; delegates replace absent people.
 
     People who are absent, snoozed, or notified later are left out. Empty if the rule forbids

@@ -144,7 +144,7 @@ class Wiring:
             signs=self.signs,
             batches=self.slack.batches(self._batch_words),
             visited=self._visited,
-            consideration=self.wishes,
+            consideration=self.preferences,
             answers=self.agent_answers,
             grant=self.grants.complete,
             programs=self.programs,
@@ -538,7 +538,7 @@ class Wiring:
         return (await self.slack.directory.person(user_id)).own_team_id
 
     @cached_property
-    def wishes(self) -> NotificationPreferences:
+    def preferences(self) -> NotificationPreferences:
         """Notification preferences."""
         return NotificationPreferences(
             storage=self.storage,

@@ -345,7 +345,7 @@ class Outbox:
         try:
             await self._send(ephemeral, offer, deadline)
         except DeliveryError as error:
-            due_ms = self._again(ephemeral, error)
+            due_ms = self._retry_ms(ephemeral, error)
             # Answer elsewhere only if it was certainly not sent, to avoid duplicates.
             is_unsent = error.is_refusal or error.is_permanent or error.took_no_effect
             if is_unsent and await self.respond(
@@ -384,7 +384,7 @@ class Outbox:
         except TimeoutError as error:
             raise DeliveryError("chat.postEphemeral", "no answer in time") from error
 
-    def _again(self, ephemeral: EphemeralMessage, error: DeliveryError) -> int | None:
+    def _retry_ms(self, ephemeral: EphemeralMessage, error: DeliveryError) -> int | None:
         if error.is_permanent:
             return None
         now = self.clock()

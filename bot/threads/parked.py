@@ -25,7 +25,7 @@ class ParkedThreads:
     threads: ThreadStore
     switch: StartSwitch
 
-    async def freed(self) -> Sequence[str]:
+    async def unfrozen(self) -> Sequence[str]:
         """Return the ids of parked threads that may go on now, oldest first.
 
         A call is judged again when its thread goes on. So a thread that another freeze covers, too,

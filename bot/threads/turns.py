@@ -301,17 +301,17 @@ class Turns:
         asked = await self._looked_up(work, pending)
         held = await self.calls.held(asked.decided, asked.infos)
         decided = [approval for approval in asked.decided if approval.interrupt_id not in held]
-        freed = await self.calls.freed(thread, pending)
-        late = _in_unanswered_groups(pending, {a.interrupt_id for a in decided} | freed.keys())
+        unfrozen = await self.calls.answers_to_unfrozen(thread, pending)
+        late = _in_unanswered_groups(pending, {a.interrupt_id for a in decided} | unfrozen.keys())
         decided = [approval for approval in decided if approval.interrupt_id not in late]
-        freed = {name: answer for name, answer in freed.items() if name not in late}
+        unfrozen = {name: answer for name, answer in unfrozen.items() if name not in late}
         # After a stop, the run continues without answers.
-        if not decided and not freed and not any(map(_is_stopped, pending)):
+        if not decided and not unfrozen and not any(map(_is_stopped, pending)):
             return _waits(work, pending, (), held=held.values())
         targets = await self._settlement.answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
-        targets |= freed
+        targets |= unfrozen
         await self._note_passed_on(work, decided)
         work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]

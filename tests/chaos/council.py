@@ -425,7 +425,7 @@ class Council(Play):
             message
             for message in self.sandbox.messages(channel, thread_ts=ts)
             if (message.get("metadata") or {}).get("event_type") == BATCH
-            and _id_of(message) == approval.batch.keeper
+            and _id_of(message) == approval.batch.owner_id
         ]
         name = f"shared card of {approval.title!r}"
         if approval.status is Status.PENDING or approval.open:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.due.visit import write_held
+from bot.approvals.due.approval_pass import write_held
 from bot.maintenance.restoring import asked_anew
 from bot.records.approval import Status
 from bot.stores import Stores

@@ -168,7 +168,7 @@ def _claim(world: StartingWorld) -> Iterator[tuple[str, StartingWorld]]:
     fence, claims = world.fence + 1, world.claims - 1
     new = replace(world, fence=fence, claims=claims)
     if world.is_begun:
-        doubt = execution.told(world.approval, ExecutionState.DOUBT, now_ms=START_MS)
+        doubt = execution.with_outcome(world.approval, ExecutionState.DOUBT, now_ms=START_MS)
         after = _stored(new, doubt)
         yield "a process finds the start in the journal", replace(after, is_due=False)
         return
@@ -226,7 +226,7 @@ def _run(world: StartingWorld, runner: Runner) -> Iterator[tuple[str, StartingWo
 
 
 def _end(world: StartingWorld, runner: Runner) -> Iterator[tuple[str, StartingWorld]]:
-    ended = execution.told(world.approval, ExecutionState.ENDED, now_ms=START_MS)
+    ended = execution.with_outcome(world.approval, ExecutionState.ENDED, now_ms=START_MS)
     yield "stores the end", replace(_stored(world, ended), is_due=False)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.execution import told
+from bot.approvals.execution import with_outcome
 from bot.freezes import rules
 from bot.freezes.rules import CallScope
 from bot.records.approval import Approval, ExecutionState
@@ -41,7 +41,7 @@ def from_anybody(world: StartingWorld, runner: Runner) -> Any:
 
 def forgotten(approval: Approval, state: ExecutionState, **more: Any) -> Approval | None:
     """Take a call in doubt for one that is ready."""
-    new = told(approval, state, **more)
+    new = with_outcome(approval, state, **more)
     is_doubt = new is not None and state is ExecutionState.DOUBT
     return approval if is_doubt else new
 

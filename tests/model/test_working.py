@@ -8,7 +8,7 @@ import pytest
 
 from bot.approvals import changes, execution
 from bot.approvals.changes import decided, released
-from bot.approvals.execution import told
+from bot.approvals.execution import with_outcome
 from bot.records.approval import (
     Approval,
     ApprovalMessage,
@@ -50,7 +50,7 @@ def without_intent(approval: Approval, _: ApprovalMessage) -> Approval:
 
 def over_what_is_known(approval: Approval, state: ExecutionState, **more: Any) -> Approval | None:
     """Tell what became of a call, whatever was told of it."""
-    return told(approval.changed(execution=Execution()), state, **more)
+    return with_outcome(approval.changed(execution=Execution()), state, **more)
 
 
 def rejected_too(approval: Approval) -> bool:
@@ -62,7 +62,7 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "the card was posted twice": (Approval, "with_message", without_intent),
     "the card shows an old state": (changes, "released", released_blindly),
     "nobody waits for the deadline": (changes, "released", without_deadline),
-    "the end of a call was changed": (execution, "told", over_what_is_known),
+    "the end of a call was changed": (execution, "with_outcome", over_what_is_known),
     "a call ran that nobody approved": (execution, "has_yes", rejected_too),
     "the thread was not told the decision": (changes, "decided", never_due),
 }

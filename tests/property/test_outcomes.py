@@ -140,7 +140,7 @@ def surfaces_of(approval: Approval) -> Iterator[tuple[str, str]]:
     for show in (Shown.WAITING, Shown.DECIDED):
         home = HomePage(overview=data, state=HomeState(show=show), names=NAMES, reader=READER)
         yield f"home {show}", words(home_view(home))
-    batch = [approval.changed(batch=StoredBatch(keeper=approval.approval_id))]
+    batch = [approval.changed(batch=StoredBatch(owner_id=approval.approval_id))]
     yield "batch", words(batch_card(batch, BatchWords(), approvers_text=""))
     yield "batch details", words(list_modal(batch, ""))
     yield "root", words(root_card(approval, who="", link=""))

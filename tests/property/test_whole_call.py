@@ -150,7 +150,7 @@ def actions_in(blocks: object) -> list[tuple[str, str]]:
 
 
 def _on_batch_card(approval: Approval) -> list[Block]:
-    first = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
+    first = approval.changed(batch=StoredBatch(owner_id=approval.approval_id))
     other = first.changed(approval_id="apr_" + "f" * 32, title="Another one")
     card = batch_card([first, other], BatchWords(), approvers_text="")
     return list(card.blocks)
@@ -207,7 +207,7 @@ huge = {"memo": f"s001z {'word ' * 60_000} e001z"}
 
 def several(approval: Approval, count: int) -> list[Approval]:
     """A call and others, on one card."""
-    first = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
+    first = approval.changed(batch=StoredBatch(owner_id=approval.approval_id))
     others = [
         first.changed(approval_id=f"apr_{number:032x}", title=f"x{number:03}z y{number:03}z")
         for number in range(1, count)

@@ -553,7 +553,7 @@ class FakeBatchCards:
     Attributes:
         notifier: Has the messages, and what fails: `batch` for a post, `batch update`.
         cards: What was drawn last, by the id of who keeps the card.
-        posts: Ids of keepers, in the order of posts.
+        posts: Ids of card owners, in the order of posts.
         updates: The same of updates.
         deleted: Keepers whose card is gone.
         shown: Whose cards are there, by key and `ts`.

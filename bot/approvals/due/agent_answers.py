@@ -12,7 +12,7 @@ from functools import partial
 from bot.approvals.answers import write_answer
 from bot.approvals.changes import with_message
 from bot.approvals.comments import AGENT, with_answer
-from bot.approvals.due.visit import write_held
+from bot.approvals.due.approval_pass import write_held
 from bot.errors import DeliveryError
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn

@@ -2,7 +2,7 @@
 
 Each approval keeps its own record, votes and audit entries; only the card is shared. The first
 approval keeps the card, and its worker updates the card from all records. A change of another
-approval first stores that the keeper's card must be updated. An approval that differs from the
+approval first stores that the card owner's card must be updated. An approval that differs from the
 others leaves the card for good.
 """
 
@@ -18,8 +18,8 @@ from functools import partial
 from cachetools import LRUCache
 
 from bot.approvals.changes import off_batch, split_off
+from bot.approvals.due.approval_pass import ApprovalPass, of_several, write_held
 from bot.approvals.due.reconciler import Reconciler
-from bot.approvals.due.visit import Visit, of_several, write_held
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
 from bot.policy.demands import batch_digest
@@ -103,20 +103,20 @@ def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -
         likeness = _likeness(approval)
         if likeness and takes(approval):
             groups.setdefault(likeness, []).append(approval.approval_id)
-    keepers: dict[str, str] = {}
+    card_owners: dict[str, str] = {}
     for names in groups.values():
         for start in range(0, len(names), MOST_ON_CARD):
             page = names[start : start + MOST_ON_CARD]
             if len(page) > 1:
-                keepers |= dict.fromkeys(page, page[0])
-    return [_kept(approval, keepers.get(approval.approval_id, "")) for approval in approvals]
+                card_owners |= dict.fromkeys(page, page[0])
+    return [_kept(approval, card_owners.get(approval.approval_id, "")) for approval in approvals]
 
 
 def _kept(approval: Approval, batch_id: str) -> Approval:
-    """Return the approval on the keeper's card, including its direct messages."""
+    """Return the approval on the card owner's card, including its direct messages."""
     if not batch_id:
         return approval
-    kept = approval.changed(batch=StoredBatch(keeper=batch_id), messages=approval.reminders)
+    kept = approval.changed(batch=StoredBatch(owner_id=batch_id), messages=approval.reminders)
     if approval.approval_id != batch_id:
         return kept
     cards = (approval.batch_card, *map(of_several, approval.copies))
@@ -132,7 +132,7 @@ def _likeness(approval: Approval) -> tuple[object, ...]:
     ruling = batch_digest(approval)
     is_own = all(copy.key.startswith(OWN) for copy in approval.copies)
     is_elsewhere = bool(approval.elsewhere) or not is_own
-    shared = approval.changed(batch=StoredBatch(keeper=approval.approval_id))
+    shared = approval.changed(batch=StoredBatch(owner_id=approval.approval_id))
     if not ruling or is_elsewhere or not stays(shared):
         return ()
     if (
@@ -165,7 +165,7 @@ def stays(approval: Approval) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SharedCards:
-    """Updates batch cards under the leases of their keepers."""
+    """Updates batch cards under the leases of their owners."""
 
     approvals: ApprovalCollection
     cards: BatchCards
@@ -177,7 +177,7 @@ class SharedCards:
         turn = await of_turn(self.approvals, approval.checkpoint_id)
         return [other for other in turn if other.shares_batch(approval) and stays(other)]
 
-    async def see_to(self, approval: Approval, worker_pass: Visit) -> Approval | None:
+    async def see_to(self, approval: Approval, worker_pass: ApprovalPass) -> Approval | None:
         """Update the batch card of an approval.
 
         Returns:
@@ -190,14 +190,14 @@ class SharedCards:
             if not await write_held(self.approvals, approval, off_batch):
                 return None
             approval = off_batch(approval)
-        if approval.batch.keeper == approval.approval_id:
+        if approval.batch.owner_id == approval.approval_id:
             return approval if await self._draw(approval, worker_pass) else None
         if approval.shown_revision > 1 and (approval.is_batched or not approval.thread_card.ts):
-            await self.want(approval.batch.keeper)
-            worker_pass.keepers.add(approval.batch.keeper)
+            await self.want(approval.batch.owner_id)
+            worker_pass.card_owners.add(approval.batch.owner_id)
         return approval
 
-    async def _draw(self, card_owner: Approval, worker_pass: Visit) -> bool:
+    async def _draw(self, card_owner: Approval, worker_pass: ApprovalPass) -> bool:
         """Update the card from all records; False if the lease was lost."""
 
         async def items() -> Sequence[Approval]:
@@ -219,7 +219,7 @@ class SharedCards:
                 error,
                 extra={"action": "batch_split", "approval_id": card_owner.approval_id},
             )
-            worker_pass.keepers.update(await self.split(card_owner))
+            worker_pass.card_owners.update(await self.split(card_owner))
         copies = [copy for copy in card_owner.copies if copy.kind == BATCH]
         fault = await reconciler.show_copies(
             card_owner, copies, worker_pass, update=update, post=post
@@ -230,7 +230,7 @@ class SharedCards:
 
     async def split(self, approval: Approval) -> frozenset[str]:
         """Give all pending approvals of a card cards of their own; return their ids."""
-        write = partial(split_off, batch=approval.batch.keeper, now_ms=self.clock())
+        write = partial(split_off, batch=approval.batch.owner_id, now_ms=self.clock())
         turn = await of_turn(self.approvals, approval.checkpoint_id)
         names = [other.approval_id for other in turn if other.shares_batch(approval)]
         written = await asyncio.gather(
@@ -241,10 +241,10 @@ class SharedCards:
     async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
         """Return the approval as thread messages show it: with the title of its batch."""
         card_owner = next(
-            (other for other in items if other.approval_id == approval.batch.keeper), None
+            (other for other in items if other.approval_id == approval.batch.owner_id), None
         )
         if card_owner is None:
-            card_owner = await self.approvals.get(approval.batch.keeper)
+            card_owner = await self.approvals.get(approval.batch.owner_id)
         waiting = [other for other in items if other.status is Status.PENDING]
         title = await self.cards.title_of(waiting or items)
         made = approval.with_card_ts(card_owner.batch_card.ts).changed(title=title)

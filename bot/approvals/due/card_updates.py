@@ -8,9 +8,9 @@ from datetime import timedelta
 from functools import partial
 
 from bot.approvals.changes import with_places
+from bot.approvals.due.approval_pass import ApprovalPass, write_held
 from bot.approvals.due.batch_cards import SharedCards
 from bot.approvals.due.reconciler import Reconciler
-from bot.approvals.due.visit import Visit, write_held
 from bot.audit.entries import note_undeliverable
 from bot.clock import milliseconds
 from bot.errors import DeliveryError
@@ -44,7 +44,7 @@ class Drawing:
     clock: Clock
     shared: SharedCards | None = None
 
-    async def draw(self, approval: Approval, worker_pass: Visit) -> Approval:
+    async def draw(self, approval: Approval, worker_pass: ApprovalPass) -> Approval:
         """Update the cards; return the approval, with the places of its messages.
 
         A card that Slack refuses for good is marked. It is retried with the next reminder,
@@ -66,7 +66,7 @@ class Drawing:
                 raise
         return with_places(approval, worker_pass.places)
 
-    async def _draw(self, approval: Approval, worker_pass: Visit) -> Approval:
+    async def _draw(self, approval: Approval, worker_pass: ApprovalPass) -> Approval:
         """Update the copies, then the card in the thread: its own or a batch card."""
         revision = approval.shown_revision
 
@@ -85,7 +85,7 @@ class Drawing:
         fault = await reconciler.show_copies(
             approval, copies, worker_pass, update=update, post=post
         )
-        if self.shared is not None and approval.batch.keeper:
+        if self.shared is not None and approval.batch.owner_id:
             seen = await self.shared.see_to(approval, worker_pass)
             if seen is None:
                 return approval

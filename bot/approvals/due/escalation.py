@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from bot.approvals.changes import escalated
+from bot.approvals.due.approval_pass import users_of, write_held
 from bot.approvals.due.batch_cards import stays
 from bot.approvals.due.escalation_state import (
     NOTHING,
@@ -27,7 +28,6 @@ from bot.approvals.due.escalation_state import (
     own_card,
 )
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
-from bot.approvals.due.visit import users_of, write_held
 from bot.approvals.due.wanted import REMINDER
 from bot.audit.entries import note_steps
 from bot.people.approvers import asked_groups, resolve_groups
@@ -117,8 +117,8 @@ class OwnCards:
         """Plan cards for the claimant and for recipients of a split batch."""
         claim = approval.claim
         people = {claim.by} if claim.holds(now_ms) else set[str]()
-        if approval.batch.keeper and not stays(approval):
-            card_owner = await self.approvals.get(approval.batch.keeper)
+        if approval.batch.owner_id and not stays(approval):
+            card_owner = await self.approvals.get(approval.batch.owner_id)
             people |= {copy.user for copy in card_owner.copies if copy.kind == BATCH}
         people -= users_of(approval)
         if not people:
@@ -327,7 +327,7 @@ class EscalationPlanner:
         awake = await self.audience.awaited_among(approval, due_step.awake, waiting)
         awake = tuple(name for name in awake if name not in left)
         left = (*left, *awake)
-        plan = await self._told(approval, terms, due_step, left, now_ms)
+        plan = await self._plan_notified(approval, terms, due_step, left, now_ms)
         steps, others = due_step.course.steps, waiting.people - {*left, *silent}
         own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
         cards = (*plan.cards, *own)
@@ -345,7 +345,7 @@ class EscalationPlanner:
         message = new_message(approval, REMINDER, f"{REMINDER}:{now_ms}")
         return EscalationPlan(messages=(message.changed(mentions=(asked,)),))
 
-    async def _told(
+    async def _plan_notified(
         self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
     ) -> EscalationPlan:
         """Plan the messages for recipients who are notified now."""

@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Protocol
 
 from bot.approvals.changes import with_places
+from bot.approvals.due.approval_pass import ApprovalPass, write_held
 from bot.approvals.due.batch_cards import SharedCards, stays
-from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.due.wanted import ALERT, REMINDER, Wanted, wanted
 from bot.audit.entries import note_handover, note_reminded
 from bot.clock import milliseconds
@@ -97,7 +97,7 @@ class Messages:
         await write_held(self.approvals, approval, lambda stored: stored.changed(messages=messages))
         return approval.changed(messages=messages)
 
-    async def see_to(self, approval: Approval, worker_pass: Visit) -> int | None:
+    async def see_to(self, approval: Approval, worker_pass: ApprovalPass) -> int | None:
         """Update the messages of an approval.
 
         Returns:
@@ -122,9 +122,9 @@ class Messages:
             if updated != message:
                 worker_pass.places[message.key] = updated
         kept = with_places(approval, worker_pass.places).reminders
-        return self._again(approval, kept) if items else None
+        return self._retry_ms(approval, kept) if items else None
 
-    def _again(self, approval: Approval, kept: Sequence[ApprovalMessage]) -> int | None:
+    def _retry_ms(self, approval: Approval, kept: Sequence[ApprovalMessage]) -> int | None:
         """Return when to check messages about several approvals again."""
         if any(not (message.is_posted or message.user) for message in kept):
             return self.clock() + milliseconds(SOON)
@@ -146,7 +146,7 @@ class Messages:
         self,
         approval: Approval,
         message: ApprovalMessage,
-        worker_pass: Visit,
+        worker_pass: ApprovalPass,
         items: Sequence[Approval],
     ) -> ApprovalMessage | None:
         """Make Slack show what is wanted; return the message, or None if it is finished."""
@@ -169,7 +169,7 @@ class Messages:
         self,
         approval: Approval,
         message: ApprovalMessage,
-        worker_pass: Visit,
+        worker_pass: ApprovalPass,
         items: Sequence[Approval],
     ) -> ApprovalMessage:
         """Send a message; in the thread of a batch card, it is about all pending approvals."""
@@ -228,7 +228,7 @@ class TermsSteps:
     messages: Messages
     clock: Clock
 
-    async def step(self, approval: Approval, worker_pass: Visit, now_ms: int) -> Approval:
+    async def step(self, approval: Approval, worker_pass: ApprovalPass, now_ms: int) -> Approval:
         """Store the due step; the caller sends its messages."""
         if approval.status is not Status.PENDING:
             return approval
@@ -241,7 +241,7 @@ class TermsSteps:
         """Return when rights change next; soon if a message must be sent."""
         return max(self.ladder.next_ms(approval), self.clock() + milliseconds(SOON))
 
-    async def see_to(self, approval: Approval, worker_pass: Visit) -> int | None:
+    async def see_to(self, approval: Approval, worker_pass: ApprovalPass) -> int | None:
         """Update the messages; return when to check again.
 
         Raises:

@@ -11,8 +11,8 @@ from functools import partial
 from cachetools import LRUCache
 
 from bot.approvals.changes import blocked
+from bot.approvals.due.approval_pass import write_held
 from bot.approvals.due.escalation_state import can_hasten
-from bot.approvals.due.visit import write_held
 from bot.clock import milliseconds
 from bot.leases import LOOK_PATIENCE
 from bot.people.lookup import absent_of, delegations_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from bot.approvals.due.visit import Visit, write_held
+from bot.approvals.due.approval_pass import ApprovalPass, write_held
 from bot.errors import DeliveryError
 from bot.records.approval import BATCH, OWN, Approval, ApprovalMessage
 from bot.records.approval_queries import ApprovalCollection
@@ -44,7 +44,7 @@ class Reconciler:
         self,
         approval: Approval,
         message: ApprovalMessage,
-        worker_pass: Visit,
+        worker_pass: ApprovalPass,
         *,
         update: UpdateMessage,
         post: PostMessage,
@@ -71,7 +71,7 @@ class Reconciler:
         self,
         approval: Approval,
         copies: Sequence[ApprovalMessage],
-        worker_pass: Visit,
+        worker_pass: ApprovalPass,
         *,
         update: UpdateMessage,
         post: PostMessage,
@@ -99,7 +99,7 @@ class Reconciler:
 
 
 def _drop(
-    approval: Approval, copy: ApprovalMessage, worker_pass: Visit, error: DeliveryError
+    approval: Approval, copy: ApprovalMessage, worker_pass: ApprovalPass, error: DeliveryError
 ) -> None:
     worker_pass.places[copy.key] = None
     logger.warning(

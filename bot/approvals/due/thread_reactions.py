@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from cachetools import LRUCache
 
-from bot.approvals.due.visit import Visit
+from bot.approvals.due.approval_pass import ApprovalPass
 from bot.approvals.execution import execution_of, lets_run
 from bot.approvals.outcome import RequestOutcome, outcome_of
 from bot.clock import milliseconds
@@ -87,7 +87,9 @@ class ThreadReactions:
         if root is not None:
             root.seen = seen
 
-    async def see_to(self, approval: Approval, worker_pass: Visit) -> tuple[str | None, int | None]:
+    async def see_to(
+        self, approval: Approval, worker_pass: ApprovalPass
+    ) -> tuple[str | None, int | None]:
         """Update the reaction from the record.
 
         Returns:
@@ -105,7 +107,7 @@ class ThreadReactions:
             return None, self.clock() + milliseconds(LATER)
 
     async def _change(
-        self, approval: Approval, worker_pass: Visit
+        self, approval: Approval, worker_pass: ApprovalPass
     ) -> tuple[str | None, int | None]:
         now, was = sign_of(approval), approval.sign
         if now == was and approval.approval_id in self._root(approval).waiting:
@@ -127,7 +129,11 @@ class ThreadReactions:
         return root
 
     async def _wait(
-        self, approval: Approval, root: _Root, ends: dict[str, tuple[str, str]], worker_pass: Visit
+        self,
+        approval: Approval,
+        root: _Root,
+        ends: dict[str, tuple[str, str]],
+        worker_pass: ApprovalPass,
     ) -> tuple[str | None, int | None]:
         """Show the pending reaction alone; outcomes are shown once none is pending."""
         if not (

@@ -22,6 +22,7 @@ from bot.approvals.changes import (
     with_requester_gone,
 )
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers, BackQuestions
+from bot.approvals.due.approval_pass import ApprovalPass, write_held
 from bot.approvals.due.batch_cards import Debouncer, SharedCards, together
 from bot.approvals.due.card_updates import Drawing
 from bot.approvals.due.escalation import EscalationPlanner
@@ -34,7 +35,6 @@ from bot.approvals.due.out_of_office import (
 )
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
-from bot.approvals.due.visit import Visit, write_held
 from bot.approvals.execution import execution_of, lets_run
 from bot.audit.entries import act_entries, decision_entries, note_request, vote_entries
 from bot.clock import milliseconds
@@ -121,12 +121,12 @@ class _Flight:
 
     Attributes:
         is_wanted: Whether another pass was requested that no release has seen.
-        keepers: Ids of approvals whose batch cards must be updated afterwards.
+        card_owners: Ids of approvals whose batch cards must be updated afterwards.
         over: Set at the end.
     """
 
     is_wanted: bool = False
-    keepers: set[str] = field(default_factory=set)
+    card_owners: set[str] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -171,7 +171,7 @@ class ApprovalWorker:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _gathering: Debouncer = field(default_factory=Debouncer)
-    _told: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
+    _announced: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _quorum_monitor: QuorumMonitor = field(default_factory=QuorumMonitor)
 
     @property
@@ -268,10 +268,10 @@ class ApprovalWorker:
             await self._give_back(approval)
             await self.attend(approval.approval_id)
             return
-        worker_pass = Visit(hold=hold, is_born=True)
+        worker_pass = ApprovalPass(hold=hold, is_born=True)
         if not await self._visit(worker_pass):
             await self.attend(approval.approval_id)
-        for name in worker_pass.keepers:
+        for name in worker_pass.card_owners:
             await self.attend(name)
 
     async def _lead_on(self, newer: Approval) -> None:
@@ -305,7 +305,7 @@ class ApprovalWorker:
             for approval in decided:
                 await self.alert(approval)
                 if approval.decision is not None:
-                    self._told[approval.approval_id] = approval.decision.at_ms
+                    self._announced[approval.approval_id] = approval.decision.at_ms
                 if self.programs is not None and isinstance(approval.asker, ProgramCall):
                     await self.programs.told(approval)
             if runs:  # a program looks itself
@@ -321,9 +321,9 @@ class ApprovalWorker:
     def has_told(self, approval: Approval) -> bool:
         """Whether this process has stored a decision in the audit, and woken the thread for it."""
         decision = approval.decision
-        return decision is not None and self._told.get(approval.approval_id) == decision.at_ms
+        return decision is not None and self._announced.get(approval.approval_id) == decision.at_ms
 
-    def _knows(self, approval: Approval, worker_pass: Visit) -> bool:
+    def _knows(self, approval: Approval, worker_pass: ApprovalPass) -> bool:
         """Whether the thread was woken for the decision; once per process suffices."""
         return self.has_told(approval) or worker_pass.knows(approval)
 
@@ -424,8 +424,8 @@ class ApprovalWorker:
 
         Args:
             approval_id: The approval.
-            announced: See `Visit.told`. The claimed approval may have votes and a decision of
-                others.
+            announced: See `ApprovalPass.announced`. The claimed approval may have votes and a
+                decision of others.
 
         Raises:
             StoreUnavailableError: The lease expires, and the approval is due again.
@@ -442,13 +442,16 @@ class ApprovalWorker:
                 await self._work.do(
                     approval_id,
                     lambda hold: self._visit(
-                        Visit(hold=hold, told=announced, keepers=running_pass.keepers), running_pass
+                        ApprovalPass(
+                            hold=hold, announced=announced, card_owners=running_pass.card_owners
+                        ),
+                        running_pass,
                     ),
                 )
         finally:
             del self._flights[approval_id]
             running_pass.over.set()
-        for name in running_pass.keepers - {approval_id}:
+        for name in running_pass.card_owners - {approval_id}:
             await self._attend_together(name)
 
     async def _attend_together(self, batch_id: str) -> None:
@@ -487,7 +490,7 @@ class ApprovalWorker:
             releases=True,
         )
 
-    async def _visit(self, worker_pass: Visit, running_pass: _Flight | None = None) -> bool:
+    async def _visit(self, worker_pass: ApprovalPass, running_pass: _Flight | None = None) -> bool:
         """Do the due work under a lease and release it; return whether nothing is due."""
         approval = worker_pass.hold.record
         with about(
@@ -518,7 +521,7 @@ class ApprovalWorker:
             await self._make_good(approval, worker_pass)
         return stored is not None and stored.shown_revision == revision
 
-    async def _make_good(self, approval: Approval, worker_pass: Visit) -> None:
+    async def _make_good(self, approval: Approval, worker_pass: ApprovalPass) -> None:
         """Repair the messages after this process lost its lease: others may have shown them.
 
         Requests sent by this process may have arrived later, so the card is updated once more. A
@@ -543,7 +546,7 @@ class ApprovalWorker:
                 extra={"action": "removal_failed"},
             )
 
-    async def _attend_in_time(self, worker_pass: Visit) -> _Outcome:
+    async def _attend_in_time(self, worker_pass: ApprovalPass) -> _Outcome:
         try:
             async with asyncio.timeout_at(worker_pass.hold.deadline):
                 approval = worker_pass.hold.record
@@ -556,7 +559,7 @@ class ApprovalWorker:
                 worker_pass.hold.record, DeliveryError("attend", "no answer in time")
             )
 
-    async def _attend_claimed(self, approval: Approval, worker_pass: Visit) -> _Outcome:
+    async def _attend_claimed(self, approval: Approval, worker_pass: ApprovalPass) -> _Outcome:
         """Process the record as claimed; what happened before is recorded."""
         now, look = self.clock(), LookupOnce(self.directory)
         if approval.status is Status.PENDING and now >= approval.expires_ms:
@@ -583,7 +586,7 @@ class ApprovalWorker:
         except DeliveryError as error:
             return self._later(approval, error)
 
-    async def _draw(self, approval: Approval, worker_pass: Visit) -> Approval:
+    async def _draw(self, approval: Approval, worker_pass: ApprovalPass) -> Approval:
         """Update the cards, below the first message of a program's group."""
         if self.programs is not None:
             approval = await self.programs.placed(approval)
@@ -603,7 +606,7 @@ class ApprovalWorker:
             return approval
         return await write_held(self.storage.approvals, approval, write) or approval
 
-    async def _with_sign(self, outcome: _Outcome, worker_pass: Visit) -> _Outcome:
+    async def _with_sign(self, outcome: _Outcome, worker_pass: ApprovalPass) -> _Outcome:
         """Update the thread's reaction, as the last step."""
         outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, worker_pass.again_ms))
         if self.signs is None or isinstance(outcome.seen.asker, ProgramCall):
@@ -611,14 +614,16 @@ class ApprovalWorker:
         sign, again_ms = await self.signs.see_to(outcome.seen, worker_pass)
         return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
 
-    async def _record(self, approval: Approval, worker_pass: Visit) -> None:
+    async def _record(self, approval: Approval, worker_pass: ApprovalPass) -> None:
         """Record actions of people, and what a crash prevented: the request, votes, a grant.
 
         Events go to the queues of a program's endpoints here: Slack may be slow.
         """
         if approval.card.revision == 0 and not worker_pass.is_born:
             await note_request(self.storage.audit, approval)
-        is_noted = worker_pass.told is not None and worker_pass.told.votes == approval.votes
+        is_noted = (
+            worker_pass.announced is not None and worker_pass.announced.votes == approval.votes
+        )
         if approval.status is Status.PENDING and not is_noted:
             await self.note_votes(approval)
         if approval.acts:
@@ -627,14 +632,14 @@ class ApprovalWorker:
         worker_pass.again_ms = await self.grant(approval)
         await self._hand_over(approval, worker_pass)
 
-    async def _hand_over(self, approval: Approval, worker_pass: Visit) -> None:
+    async def _hand_over(self, approval: Approval, worker_pass: ApprovalPass) -> None:
         """Give events that are new in this pass to the queues of a program's endpoints."""
         if self.programs is not None and set(approval.events) - set(worker_pass.handed):
             await self.programs.hand_over(approval)
             worker_pass.handed = (*worker_pass.handed, *approval.events)
 
     async def _look_ahead(
-        self, approval: Approval, worker_pass: Visit, look: Directory
+        self, approval: Approval, worker_pass: ApprovalPass, look: Directory
     ) -> Approval:
         """Check whether the approval can be decided, and whether its requester is there.
 

@@ -184,7 +184,9 @@ def list_modal(items: Sequence[Approval], title: str) -> Block:
     by = {who for _, who in _deciders(items, 1)}
     for start in range(0, len(items), PAGE):
         page = items[start : start + PAGE]
-        blocks.append(rich(*(element for approval in page for element in _told(approval, said))))
+        blocks.append(
+            rich(*(element for approval in page for element in _item_blocks(approval, said)))
+        )
         if len(by) > 1:
             people = [f"{number}. {who}" for number, who in _deciders(page, start + 1)]
             blocks += small_lines(people)
@@ -198,7 +200,7 @@ def list_modal(items: Sequence[Approval], title: str) -> Block:
     }
 
 
-def _told(item: Approval, said: Said) -> Iterator[Block]:
+def _item_blocks(item: Approval, said: Said) -> Iterator[Block]:
     yield item_line(item, said)
     decision, run = item.decision, execution_of(item)
     for text in (decision.reason if decision is not None else "", run.text if run else ""):

@@ -187,7 +187,7 @@ def _buttons(
         if proof.is_whole:
             yield button(say("button.choose"), ActionId.BATCH, value, of=title)
     # The address stays when the first item is decided.
-    address = (first.batch.keeper, first.digest)
+    address = (first.batch.owner_id, first.digest)
     options = (
         (say("button.reject_all"), ActionId.BATCH_REJECT),
         (say("button.details"), ActionId.BATCH_DETAILS),
@@ -230,7 +230,7 @@ def _done(items: Sequence[Approval], title: str) -> Card:
     who = ", ".join(by[:_MOST_DECIDERS])
     marks = [say("batch.by", who=who)] if who else []
     first = items[0]
-    value = encode(first.batch.keeper or first.approval_id, first.digest)
+    value = encode(first.batch.owner_id or first.approval_id, first.digest)
     details = button(say("button.details"), ActionId.BATCH_DETAILS, value, of=title)
     third = _third(items)
     blocks = closed_card(state_line(symbol, ends, marks), title, third, details)

@@ -177,12 +177,12 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     """Yield rich text elements of about `CHUNK` characters."""
     if show(title_of(approval), TITLE, one_line=True).hidden:  # otherwise it is above
         yield from _whole(say("form.part_title"), written(mask_call(approval.title)))
-    yield from _told("", written(mask_call(approval.preview)))
-    yield from _told(say("line.why_label"), mask_text(approval.why))
+    yield from _text_blocks("", written(mask_call(approval.preview)))
+    yield from _text_blocks(say("line.why_label"), mask_text(approval.why))
     question = shown_question(approval)
     ask, laid_out = question.ask, question.laid_out()
     naming = Naming(labels=ask.labels, masks=replace(ask.masks, is_open=is_open))
-    yield from _told(say("line.why_asked"), mask_text(ask.reason))
+    yield from _text_blocks(say("line.why_asked"), mask_text(ask.reason))
     for name, value in approval.arguments.items():
         if name not in laid_out:
             note = as_text() if is_ambiguous(value) else ""
@@ -198,7 +198,7 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
     yield from _whole(say("form.part_answer"), question.answered())
     if (run := execution_of(approval)) is not None:
         key = _RESULTS.get(outcome_of(approval), "form.part_result")
-        yield from _told(say(key), mask_text(run.text))
+        yield from _text_blocks(say(key), mask_text(run.text))
     yield from _reasons(approval)
 
 
@@ -208,9 +208,11 @@ def _reasons(approval: Approval) -> Iterator[Block]:
     if decision is None or not decision.by:
         return
     for text in emergency_reasons(decision.emergency):
-        yield from _told(say("form.reason"), text)
+        yield from _text_blocks(say("form.reason"), text)
     is_yes = decision.status is Status.APPROVED
-    yield from _told(say("form.note" if is_yes else "form.reason"), mask_text(decision.reason))
+    yield from _text_blocks(
+        say("form.note" if is_yes else "form.reason"), mask_text(decision.reason)
+    )
 
 
 def _written_out(name: str, value: object, naming: Naming) -> tuple[Words, Words]:
@@ -220,7 +222,7 @@ def _written_out(name: str, value: object, naming: Naming) -> tuple[Words, Words
     return naming.label(name), naming.words(name, value)
 
 
-def _told(label: str, text: str) -> Iterator[Block]:
+def _text_blocks(label: str, text: str) -> Iterator[Block]:
     """Yield a person's text: inline, in a quote with a label, or in a box."""
     view = show(text, _LINE)
     if view.hidden or "\n" in view.text:

@@ -157,7 +157,7 @@ def vote_lines(approval: Approval) -> list[str]:
     if progress.is_plain:
         return []
     if approval.kind is Kind.DOUBT:
-        return [_told(vote) for vote in progress.votes]
+        return [_doubt_vote(vote) for vote in progress.votes]
     lines = [_voted(vote) for vote in _earlier(approval, progress)]
     left = [vote for vote in progress.votes if vote.stage == approval.stage]
     requirements = _requirements(approval)
@@ -194,7 +194,7 @@ def _voted(vote: CastVote) -> str:
     return f"✅ {say('line.vote_yes', who=who, time=time)}"
 
 
-def _told(vote: CastVote) -> str:
+def _doubt_vote(vote: CastVote) -> str:
     """Describe a vote on a call in doubt."""
     who, time = _person(vote), clock(vote.at_ms)
     match vote.choice:

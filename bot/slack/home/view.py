@@ -369,13 +369,16 @@ def _away(home: HomePage) -> Block:
 
 def _messages(home: HomePage) -> Block:
     """Render the notification preferences."""
-    wishes, reader = home.overview.wishes, home.reader
+    preferences, reader = home.overview.preferences, home.reader
     words = say("home.messages_any")
-    if wishes is not None and wishes.quiet_from:
-        times = {"from": reader.wall(wishes.quiet_from), "until": reader.wall(wishes.quiet_until)}
+    if preferences is not None and preferences.quiet_from:
+        times = {
+            "from": reader.wall(preferences.quiet_from),
+            "until": reader.wall(preferences.quiet_until),
+        }
         words = say("home.messages_quiet", **times)
     parts = [words]
-    if wishes is not None and wishes.has_copies:
+    if preferences is not None and preferences.has_copies:
         parts.append(say("home.messages_copies"))
     return {
         "type": "section",

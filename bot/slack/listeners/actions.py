@@ -15,7 +15,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.approvals.disclosure import Surface
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.approvals.service import Approvals
 from bot.errors import DeliveryError
 from bot.layout.action_ids import (
@@ -48,7 +48,7 @@ from bot.words import say
 
 logger = logging.getLogger(__name__)
 
-NO_MEANS: Mapping[str, Press] = MappingProxyType({})
+NO_PRESSES: Mapping[str, Press] = MappingProxyType({})
 
 OTHERS = (ActionId.EDIT_PAGE, ActionId.STOP_AGENT, ActionId.LIFT)
 """Buttons with their own listeners, because their values differ, like Home's."""
@@ -66,7 +66,7 @@ class ActionServices:
     approvals: Approvals
     decisions: Decisions
     viewers: Viewers
-    means: Means
+    secondary_actions: SecondaryActions
     notices: Notices
     outbox: Outbox
     shown_lists: ShownLists
@@ -74,7 +74,7 @@ class ActionServices:
 
 
 def register(
-    app: AsyncApp, services: ActionServices, presses: Mapping[str, Press] = NO_MEANS
+    app: AsyncApp, services: ActionServices, presses: Mapping[str, Press] = NO_PRESSES
 ) -> None:
     """Register one listener for all buttons of cards and their modals."""
 
@@ -213,7 +213,7 @@ async def _take_back(services: ActionServices, click: Click, page: Press | None)
 async def _see_alert(services: ActionServices, click: Click) -> None:
     """Store that the person has seen a break-glass alert, and show it."""
     about = click.about
-    approval, seen_by = await services.means.see_alert(
+    approval, seen_by = await services.secondary_actions.see_alert(
         about.approval_id, click.actor, shown=about.shown
     )
     if click.message.ts:
@@ -237,7 +237,7 @@ async def _show_seen(
                 extra={"action": "seen_not_shown"},
             )
             return
-        before, seen_by = seen_by, await services.means.seen_by(approval)
+        before, seen_by = seen_by, await services.secondary_actions.seen_by(approval)
         is_old = seen_by != before
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId, Reference
 from bot.layout.modals import Errors, Values, read_text
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 class AdminServices:
     """Use cases for the question to an admin."""
 
-    means: Means
+    secondary_actions: SecondaryActions
     viewers: Viewers
     composer: Composer
     notices: Notices
@@ -40,7 +40,7 @@ class AdminServices:
 
 async def open_admin(services: AdminServices, click: Click) -> None:
     """Open the modal."""
-    approval = await services.means.check_admin(click.about.approval_id, click.actor)
+    approval = await services.secondary_actions.check_admin(click.about.approval_id, click.actor)
     await services.viewers.check_can_see(approval, click.actor)
     admins: Sequence[Person] = ()
     with suppress(DirectoryError):
@@ -57,9 +57,11 @@ async def submit_admin(
     if isinstance(to, dict):
         return to
     await services.viewers.check_can_see(
-        await services.means.check_admin(about.approval_id, actor), actor
+        await services.secondary_actions.check_admin(about.approval_id, actor), actor
     )
-    approval = await services.means.ask_admin(about.approval_id, actor, to=to, text=text)
+    approval = await services.secondary_actions.ask_admin(
+        about.approval_id, actor, to=to, text=text
+    )
     if approval is None:
         return {PERSON: say("error.no_admin")}
     services.spawn(_tell(services, approval, to=to, by=actor.user_id, text=text))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bot.approvals.batches import MOST_CARDS, Batches, BatchResult, Chosen, not_in_batch
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.batch_cards import stays
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.approvals.service import Approvals
 from bot.errors import (
     ApprovalClosedError,
@@ -62,7 +62,7 @@ class BatchServices:
     approvals: Approvals
     decisions: Decisions
     viewers: Viewers
-    means: Means
+    secondary_actions: SecondaryActions
     clock: Clock
     spawn: Spawn
 
@@ -157,7 +157,7 @@ async def submit_batch(
     turn = await of_turn(services.storage.approvals, first.checkpoint_id) if choice.rejects else []
     no = await batches.vote(choice.left(turn), reject)
     _follow_up(services, yes, no)
-    return await _told(
+    return await _notice_of(
         services, first, actor, _counted(len(yes.recorded), len(no.recorded)), yes, no
     )
 
@@ -197,7 +197,7 @@ async def submit_rejection(
 
     votes = await batches.vote(ticked, cast)
     _follow_up(services, votes)
-    return await _told(services, first, actor, _counted(0, len(votes.recorded)), votes)
+    return await _notice_of(services, first, actor, _counted(0, len(votes.recorded)), votes)
 
 
 async def open_withdrawal(services: BatchServices, click: Click) -> None:
@@ -223,14 +223,16 @@ async def submit_withdrawal(
     done = await _batches(services).vote(ticked, withdraw)
     _follow_up(services, done)
     head = say("form.skipped_withdrawn", n=len(done.recorded))
-    return await _told(services, first, actor, head, done)
+    return await _notice_of(services, first, actor, head, done)
 
 
 async def open_question(services: BatchServices, click: Click) -> None:
     """Open the modal that asks about one of several."""
     waiting = await _waiting(services, click.about)
     first = waiting[0]
-    await services.means.check_question(first.approval_id, click.actor, shown=first.digest)
+    await services.secondary_actions.check_question(
+        first.approval_id, click.actor, shown=first.digest
+    )
     await click.window.show(ask_one_modal(waiting, await _title_of(services, waiting)))
 
 
@@ -245,7 +247,7 @@ async def submit_question_on_one(
     if isinstance(asked, dict):
         return asked
     text, to = asked
-    secondary_actions, name = services.means, chosen.approval_id
+    secondary_actions, name = services.secondary_actions, chosen.approval_id
     try:
         kept = await secondary_actions.ask(name, actor, shown=chosen.shown, text=text, to=to)
     except RefusalError as error:
@@ -276,7 +278,7 @@ async def split(services: BatchServices, click: Click) -> None:
         services.spawn(services.approvals.attendance.attend(name))
 
 
-async def _told(
+async def _notice_of(
     services: BatchServices, first: Approval, actor: Actor, head: str, *votes: BatchResult
 ) -> Errors | FormNotice:
     """List dropped approvals below the counted ones; None if all count."""
@@ -374,7 +376,7 @@ def _lines_of(first: Approval, turn: Sequence[Approval], clicked: ClickedMessage
     """Return ids of the lines of the clicked batch card, if any."""
     items = [approval for approval in turn if approval.shares_batch(first) and stays(approval)]
     holder = next(
-        (approval for approval in turn if approval.approval_id == first.batch.keeper), None
+        (approval for approval in turn if approval.approval_id == first.batch.owner_id), None
     )
     if holder is None or len(items) > MOST_LISTED or not clicked.is_batch_card_of(holder):
         return frozenset()
@@ -398,7 +400,7 @@ async def _items(services: BatchServices, approval: Approval) -> list[Approval]:
     Raises:
         InvalidInputError: The approval was never on a batch card.
     """
-    if not approval.batch.keeper:
+    if not approval.batch.owner_id:
         raise InvalidInputError("this button")
     turn = await of_turn(services.storage.approvals, approval.checkpoint_id)
     return [other for other in turn if other.shares_batch(approval)]

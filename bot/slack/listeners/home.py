@@ -54,7 +54,7 @@ class HomeServices:
     policy: CurrentPolicy
     homes: HomeViews
     delegating: Delegating
-    wishes: NotificationPreferences
+    preferences: NotificationPreferences
     prompts: SuggestedPrompts
     outbox: Outbox
     team_id: str
@@ -121,7 +121,7 @@ async def _click(services: HomeServices, body: Mapping[str, Any], actor: Actor) 
             await _window(services, body).show(away_form())
         case view.MESSAGES:
             team_id = services.team_id
-            person = await services.wishes.of(actor.user_id, team_id=team_id)
+            person = await services.preferences.of(actor.user_id, team_id=team_id)
             await _window(services, body).show(messages_form(person))
         case view.BACK_HERE:
             await _come_back(services, actor)
@@ -204,7 +204,7 @@ async def _set_messages(
     chosen = read_messages(_values(body))
     if isinstance(chosen, dict):
         return chosen
-    await services.wishes.set(
+    await services.preferences.set(
         actor,
         team_id=services.team_id,
         quiet=chosen.quiet,

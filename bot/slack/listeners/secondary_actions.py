@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from bot.approvals.delegation import Delegating
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.approvals.service import Approvals
 from bot.errors import DirectoryError, RefusalError
 from bot.layout.action_ids import ActionId, Reference
@@ -50,7 +50,7 @@ class SecondaryActionServices:
     """Use cases for the secondary actions."""
 
     approvals: Approvals
-    means: Means
+    secondary_actions: SecondaryActions
     delegating: Delegating
     composer: Composer
     clock: Clock
@@ -59,13 +59,15 @@ class SecondaryActionServices:
 
 async def claim(services: SecondaryActionServices, click: Click) -> None:
     """Claim an approval."""
-    kept = await services.means.claim(click.about.approval_id, click.actor, shown=click.about.shown)
+    kept = await services.secondary_actions.claim(
+        click.about.approval_id, click.actor, shown=click.about.shown
+    )
     services.spawn(services.approvals.follow_up(kept))
 
 
 async def let_go(services: SecondaryActionServices, click: Click) -> None:
     """Release the person's claim."""
-    kept = await services.means.let_go(
+    kept = await services.secondary_actions.let_go(
         click.about.approval_id, click.actor, shown=click.about.shown
     )
     services.spawn(services.approvals.follow_up(kept))
@@ -73,7 +75,7 @@ async def let_go(services: SecondaryActionServices, click: Click) -> None:
 
 async def open_snooze(services: SecondaryActionServices, click: Click) -> None:
     """Open the snooze modal."""
-    approval = await services.means.check_snooze(
+    approval = await services.secondary_actions.check_snooze(
         click.about.approval_id, click.actor, shown=click.about.shown
     )
     await click.window.show(snooze_modal(approval, await _here(services, click.actor)))
@@ -87,7 +89,9 @@ async def submit_snooze(
     if not isinstance(for_s, int):
         return for_s
     try:
-        kept = await services.means.snooze(about.approval_id, actor, shown=about.shown, for_s=for_s)
+        kept = await services.secondary_actions.snooze(
+            about.approval_id, actor, shown=about.shown, for_s=for_s
+        )
     except RefusalError as error:
         if error.code != RefusalCode.BEYOND_DEADLINE:
             raise
@@ -98,10 +102,10 @@ async def submit_snooze(
 
 async def open_question(services: SecondaryActionServices, click: Click) -> None:
     """Open the question modal."""
-    approval = await services.means.check_question(
+    approval = await services.secondary_actions.check_question(
         click.about.approval_id, click.actor, shown=click.about.shown
     )
-    has_agent = await services.means.explains(approval)
+    has_agent = await services.secondary_actions.explains(approval)
     await click.window.show(question_modal(approval, has_agent=has_agent))
 
 
@@ -114,7 +118,7 @@ async def submit_question(
         return asked
     text, to = asked
     try:
-        kept = await services.means.ask(
+        kept = await services.secondary_actions.ask(
             about.approval_id, actor, shown=about.shown, text=text, to=to
         )
     except RefusalError as error:

@@ -41,7 +41,7 @@ Judge = Callable[[Approval, dict[str, Any]], Awaitable[Judgement | None]]
 """Judges a call with new arguments by the policy, if possible."""
 DRAW_S = 0.5
 """Longest time, in seconds, that a form waits for its card while Slack refuses calls."""
-NO_MEANS: Mapping[str, Submit] = MappingProxyType({})
+NO_SUBMITS: Mapping[str, Submit] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ViewServices:
 
 
 def register(
-    app: AsyncApp, services: ViewServices, submits: Mapping[str, Submit] = NO_MEANS
+    app: AsyncApp, services: ViewServices, submits: Mapping[str, Submit] = NO_SUBMITS
 ) -> None:
     """Register one listener for all our modals."""
 

@@ -84,7 +84,7 @@ class Asker:
     changed: Callable[[], None]
     delegating: Delegating
     grants: Grants
-    wishes: NotificationPreferences
+    preferences: NotificationPreferences
     freezing: FreezeRequests
     spawn: Spawn
     window: Window | None = None

@@ -173,10 +173,10 @@ async def quiet(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     """`quiet 22:00-07:00`, `quiet off`: mute direct messages; alone, show the setting."""
     reader, typed = await asker.reader(), " ".join(words).lower()
     if not typed:
-        person = await asker.wishes.of(asker.actor.user_id, team_id=asker.team_id)
+        person = await asker.preferences.of(asker.actor.user_id, team_id=asker.team_id)
         return TypedAnswer(text=hours_text(person, reader) or say("command.quiet_none"))
     hours = ("", "") if typed in _OFF else read_hours(typed, reader)
-    person = await asker.wishes.set(asker.actor, team_id=asker.team_id, quiet=hours)
+    person = await asker.preferences.set(asker.actor, team_id=asker.team_id, quiet=hours)
     asker.changed()
     return TypedAnswer(text=hours_text(person, reader) or say("command.quiet_off"))
 

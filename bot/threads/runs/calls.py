@@ -48,9 +48,9 @@ from bot.approvals.execution import (
     not_begun,
     parked,
     started,
-    told,
     was_taken_back,
     why_not,
+    with_outcome,
 )
 from bot.approvals.votes import Votes
 from bot.audit.entries import note_start
@@ -251,7 +251,7 @@ class Calls:
             return begun
         if isinstance(begun, str) and call.parked is not None:
             newest = [await self._read(approval.approval_id) for approval in approvals]
-            if any(map(was_taken_back, newest)):  # just now; `freed` ends the call
+            if any(map(was_taken_back, newest)):  # just now; `answers_to_unfrozen` ends the call
                 return Park(reason=begun, kept=call.parked)
         if isinstance(begun, str):
             return await self._ask_again(call, approvals, begun)
@@ -341,7 +341,7 @@ class Calls:
         )
         return Park(reason=why, kept=kept.model_dump(mode="json"))
 
-    async def freed(
+    async def answers_to_unfrozen(
         self, thread: Thread, contexts: Iterable[InterruptContext]
     ) -> dict[str, object]:
         """Return the answers to parked calls that their freeze covers no more, by interrupt id.
@@ -493,7 +493,7 @@ class Calls:
         for approval in approvals:
             now, name = self.clock(), approval.approval_id
             await note_lapse(self.storage.audit, approval, now, why=why)
-            write = partial(told, state=ExecutionState.LAPSED, now_ms=now, text=text)
+            write = partial(with_outcome, state=ExecutionState.LAPSED, now_ms=now, text=text)
             if await update_or_none(self.storage.approvals, name, write, writes_due=True):
                 self.redraw(name)
         return AskAgain(why)
@@ -541,7 +541,7 @@ class Calls:
             showing.cancel()
             await asyncio.wait({showing})
         for approval in turn.at(news.at):
-            await self._tell(turn, approval, news, closes=news.state in ENDED)
+            await self._record(turn, approval, news, closes=news.state in ENDED)
 
     async def _show_later(self, turn: _OpenTurn, address: str) -> None:
         await asyncio.sleep(self.quick.total_seconds())
@@ -566,11 +566,11 @@ class Calls:
 
     async def doubted(self, checkpoint_id: str, address: str) -> None:
         """Mark an execution as in doubt, without the runtime."""
-        await self._tell_all(checkpoint_id, _News(address, ExecutionState.DOUBT))
+        await self._record_of_turn(checkpoint_id, _News(address, ExecutionState.DOUBT))
 
     async def vouched(self, checkpoint_id: str, address: str, text: str) -> None:
         """Store that people confirmed that a call in doubt has run."""
-        await self._tell_all(checkpoint_id, _News(address, ExecutionState.ENDED, text))
+        await self._record_of_turn(checkpoint_id, _News(address, ExecutionState.ENDED, text))
 
     async def ended(self, checkpoint_id: str, notices: Iterable[WorkNotice]) -> None:
         """Finish a failed turn: started calls are in doubt, others will never run."""
@@ -578,32 +578,32 @@ class Calls:
         turn = self._turns[checkpoint_id]
         for news in filter(None, map(_news_in, notices)):
             for approval in turn.at(news.at):
-                await self._tell(turn, approval, news)
+                await self._record(turn, approval, news)
         for approval in list(turn.approvals.values()):
             execution = execution_of(approval)
             if execution is not None and execution.state is ExecutionState.STARTED:
-                await self._tell(turn, approval, _News("", ExecutionState.DOUBT))
+                await self._record(turn, approval, _News("", ExecutionState.DOUBT))
             elif execution is None and approval.open and approval.tool.strip():
                 # The turn is over, so a call that has not started never will.
                 text = say("reason.not_started")
-                await self._tell(turn, approval, _News("", ExecutionState.LAPSED, text))
+                await self._record(turn, approval, _News("", ExecutionState.LAPSED, text))
         self.forget(checkpoint_id)
 
-    async def _tell_all(self, checkpoint_id: str, news: _News) -> None:
+    async def _record_of_turn(self, checkpoint_id: str, news: _News) -> None:
         known = await of_turn(self.storage.approvals, checkpoint_id)
         turn = _OpenTurn(
             {approval.approval_id: approval for approval in known if lets_run(approval)}
         )
         for approval in turn.at(news.at):
-            await self._tell(turn, approval, news)
+            await self._record(turn, approval, news)
 
-    async def _tell(
+    async def _record(
         self, turn: _OpenTurn, approval: Approval, news: _News, *, closes: bool = False
     ) -> None:
         """Store what became of a call; drop it if the stored state is newer."""
         name = approval.approval_id
         write = partial(
-            told,
+            with_outcome,
             state=news.state,
             now_ms=self.clock(),
             text=_shown(approval, news.text),

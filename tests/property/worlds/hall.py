@@ -27,7 +27,7 @@ from agents.core.tools import Tool
 from agents.gates.rulings import Judgement
 from agents.models import AnsweringModel, call, say
 from bot.approvals.editing import Edits
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.layout.action_ids import ActionId, encode
 from bot.leases import CLICK_PATIENCE
 from bot.people.viewer import Viewers
@@ -231,7 +231,7 @@ class Hall:
                 approvals=office.approvals,
                 decisions=decisions,
                 viewers=Viewers(directory, office.approvals.policy, office.clock, delegations),
-                means=Means(office.storage, office.approvals, office.clock),
+                secondary_actions=SecondaryActions(office.storage, office.approvals, office.clock),
                 notices=office.notices,
                 outbox=office.outbox,
                 shown_lists=shown_lists,

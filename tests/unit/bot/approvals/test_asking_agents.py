@@ -17,7 +17,7 @@ from agents.models import call, say
 from bot.approvals.ask_agent import Explanations
 from bot.approvals.comments import AGENT, LONGEST_ASKED, with_exchange
 from bot.approvals.due.agent_answers import EXPLAIN_AGAIN, AgentAnswers
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Comment, Status
@@ -60,7 +60,9 @@ async def ask(counter: Counter, text: str = "what is it for?", *, runs: bool = T
         return str((await counter.send(sent)).body)
     name, actor = approval.approval_id, an_actor(ADA)
     office = counter.office
-    asking = Means(office.storage, office.approvals, office.clock, office.explanations.offered)
+    asking = SecondaryActions(
+        office.storage, office.approvals, office.clock, office.explanations.offered
+    )
     await asking.ask(name, actor, shown=approval.digest, text=text, to=AGENT)
     await counter.office.attendance.attend(name)
     return ""

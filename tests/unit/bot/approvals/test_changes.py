@@ -71,7 +71,7 @@ ON_PENDING: dict[str, Change] = {
     "blocked": lambda approval: changes.blocked(approval, "why", digest=DIGEST, now_ms=NOW),
     "split_off": lambda approval: changes.split_off(approval, batch="b", now_ms=NOW),
 }
-WAITS = an_approval(batch=StoredBatch(keeper="b"))
+WAITS = an_approval(batch=StoredBatch(owner_id="b"))
 
 
 @pytest.mark.parametrize("name", ON_PENDING)
@@ -203,7 +203,7 @@ def test_a_release_stores_where_messages_are_and_drops_those_that_are_finished()
 
 
 def test_who_leaves_a_batch_has_a_card_to_post() -> None:
-    before = an_approval(batch=StoredBatch(keeper="b"))
+    before = an_approval(batch=StoredBatch(owner_id="b"))
     after = changes.split_off(before, batch="b", now_ms=NOW)
     assert after is not None
     assert (after.is_batched, after.messages, after.due_ms) == (False, (), NOW)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.audit.report import story
 from bot.errors import DeliveryError, OutdatedCardError
 from bot.layout.action_ids import ActionId, encode_option
@@ -130,7 +130,7 @@ async def test_i12_an_action_of_a_process_that_died_is_in_the_audit(
         raise StoreUnavailableError("the process died here")
 
     dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": die})})  # type: ignore[arg-type]
-    actions = Means(dead, office.approvals, office.clock)  # type: ignore[arg-type]
+    actions = SecondaryActions(dead, office.approvals, office.clock)  # type: ignore[arg-type]
     with suppress(StoreUnavailableError):
         await actions.claim(name, an_actor(ADA), shown=approval.digest)
     assert "claimed" not in await acts(counter)
@@ -152,7 +152,7 @@ async def test_what_changes_all_the_time_is_said(storage: SqliteStores) -> None:
 
     busy = Proxy(storage, {"approvals": Proxy(storage.approvals, {"get": changed_again})})  # type: ignore[arg-type]
     approvals = replace(office.approvals, storage=busy)  # type: ignore[arg-type]
-    actions = Means(busy, approvals, office.clock)  # type: ignore[arg-type]
+    actions = SecondaryActions(busy, approvals, office.clock)  # type: ignore[arg-type]
     with pytest.raises(OutdatedCardError):
         await actions.claim(approval.approval_id, an_actor(ADA), shown=approval.digest)
     assert (await office.the_approval()).claim == CardClaim()

@@ -14,8 +14,8 @@ from bot.approvals.execution import (
     parked,
     started,
     taken_back,
-    told,
     why_not,
+    with_outcome,
     with_rejection,
 )
 from bot.config.durations import format_duration
@@ -156,23 +156,25 @@ def test_a_rejection_of_a_parked_call_replaces_the_vote_of_its_person() -> None:
 def test_news_of_a_call_only_goes_forward() -> None:
     running = approved(state=ExecutionState.STARTED, number=7, is_cancellable=True)
     running = running.changed(open=True)
-    ended = told(running, ExecutionState.ENDED, now_ms=5, text="Paid.", closes=True)
+    ended = with_outcome(running, ExecutionState.ENDED, now_ms=5, text="Paid.", closes=True)
     assert ended is not None
     assert ended.execution == running.execution.changed(
         state=ExecutionState.ENDED, text="Paid.", at_ms=5
     )
     assert (ended.open, ended.due_ms) == (False, 5)
-    going_on = told(running, ExecutionState.FAILED, now_ms=5, number=8, is_cancellable=False)
+    going_on = with_outcome(
+        running, ExecutionState.FAILED, now_ms=5, number=8, is_cancellable=False
+    )
     assert going_on is not None
     assert (going_on.execution.text, going_on.execution.number, going_on.open) == ("", 8, True)
     assert not going_on.execution.is_cancellable
-    closed = told(running.changed(open=False), ExecutionState.FAILED, now_ms=5)
+    closed = with_outcome(running.changed(open=False), ExecutionState.FAILED, now_ms=5)
     assert closed is not None
     assert not closed.open
-    assert told(running, ExecutionState.STARTED, now_ms=5) is None
-    assert told(ended, ExecutionState.DOUBT, now_ms=6) is None
-    doubt = told(running, ExecutionState.DOUBT, now_ms=5)
+    assert with_outcome(running, ExecutionState.STARTED, now_ms=5) is None
+    assert with_outcome(ended, ExecutionState.DOUBT, now_ms=6) is None
+    doubt = with_outcome(running, ExecutionState.DOUBT, now_ms=5)
     assert doubt is not None
-    assert told(doubt, ExecutionState.STARTED, now_ms=6) is None
-    assert told(doubt, ExecutionState.ENDED, now_ms=6) is not None
-    assert told(an_approval(), ExecutionState.ENDED, now_ms=6) is None
+    assert with_outcome(doubt, ExecutionState.STARTED, now_ms=6) is None
+    assert with_outcome(doubt, ExecutionState.ENDED, now_ms=6) is not None
+    assert with_outcome(an_approval(), ExecutionState.ENDED, now_ms=6) is None

@@ -174,7 +174,7 @@ async def test_a_database_that_does_not_say_who_sleeps_lets_all_be_told(
     async def fail(team_id: str) -> list[PersonRecord]:
         raise StoreUnavailableError(team_id)
 
-    office.wishes.storage.people.wishing = fail  # type: ignore[method-assign]
+    office.preferences.storage.people.wishing = fail  # type: ignore[method-assign]
     await office.hear(ASK)
     assert mentioned(await office.the_approval()) == [MIA, SAM]
 
@@ -183,10 +183,10 @@ async def test_the_zone_of_before_holds_while_people_cannot_be_looked_up(
     storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
-    zone = await office.wishes.zone(a_person("UNOBODY", timezone="Asia/Tokyo"))
+    zone = await office.preferences.zone(a_person("UNOBODY", timezone="Asia/Tokyo"))
     assert zone == "Asia/Tokyo"
-    assert await office.wishes.zone(a_person("UNOBODY")) == "Etc/UTC"
-    assert await office.wishes.zone(a_person("UNOBODY", timezone="Mars/Olympus")) == "Etc/UTC"
+    assert await office.preferences.zone(a_person("UNOBODY")) == "Etc/UTC"
+    assert await office.preferences.zone(a_person("UNOBODY", timezone="Mars/Olympus")) == "Etc/UTC"
 
 
 async def test_the_log_says_why_a_zone_is_the_one_of_before(
@@ -200,7 +200,7 @@ async def test_the_log_says_why_a_zone_is_the_one_of_before(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(office.directory, "person", hang)
-    assert await office.wishes.zone(a_person(ADA, timezone="Asia/Tokyo")) == "Asia/Tokyo"
+    assert await office.preferences.zone(a_person(ADA, timezone="Asia/Tokyo")) == "Asia/Tokyo"
     assert "the last one known: no answer in time" in caplog.text
 
 
@@ -208,9 +208,9 @@ async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     office.directory.add(ADA, timezone="Europe/Berlin")
     actor = Actor(user_id=ADA, team_id="T1")
-    await office.wishes.set(actor, team_id="T1", quiet=("22:00", "07:00"))
-    await office.wishes.set(actor, team_id="T1", has_copies=True)
-    wishes = await office.wishes.of(ADA, team_id="T1")
+    await office.preferences.set(actor, team_id="T1", quiet=("22:00", "07:00"))
+    await office.preferences.set(actor, team_id="T1", has_copies=True)
+    wishes = await office.preferences.of(ADA, team_id="T1")
     kept = (wishes.quiet_from, wishes.quiet_until, wishes.timezone, wishes.has_copies)
     assert kept == ("22:00", "07:00", "Europe/Berlin", True)
     entries = [
@@ -225,12 +225,12 @@ async def test_wishes_after_the_retention_deleted_the_person_are_put_on_record(
 ) -> None:
     office, actor = an_office(storage, SECURITY), Actor(user_id=ADA, team_id="T1")
     for has_copies in (True, False):
-        await office.wishes.set(actor, team_id="T1", has_copies=has_copies)
+        await office.preferences.set(actor, team_id="T1", has_copies=has_copies)
     office.clock.forward(hours=24)
     assert await storage.people.erase(limit=9) == 1
 
     for has_copies in (True, False):
-        await office.wishes.set(actor, team_id="T1", has_copies=has_copies)
+        await office.preferences.set(actor, team_id="T1", has_copies=has_copies)
 
     entries = [
         entry for entry in await story(office.storage, thread_id="") if entry.action == "wished"
@@ -242,10 +242,10 @@ async def test_a_wish_holds_at_once(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     office.clock.forward(hours=15.75)
     approval = an_approval()
-    assert await office.wishes.quiet(approval, [MIA]) == {}
+    assert await office.preferences.quiet(approval, [MIA]) == {}
     actor = Actor(user_id=MIA, team_id="T1")
-    await office.wishes.set(actor, team_id="T1", quiet=("22:00", "07:00"))
-    assert list(await office.wishes.quiet(approval, [MIA])) == [MIA]
+    await office.preferences.set(actor, team_id="T1", quiet=("22:00", "07:00"))
+    assert list(await office.preferences.quiet(approval, [MIA])) == [MIA]
 
 
 @pytest.mark.parametrize(
@@ -256,24 +256,26 @@ async def test_hours_that_are_none_are_refused(
 ) -> None:
     office = an_office(storage, SECURITY)
     with pytest.raises(InvalidInputError):
-        await office.wishes.set(Actor(user_id=ADA, team_id="T1"), team_id="T1", quiet=hours)
-    assert (await office.wishes.of(ADA, team_id="T1")).revision == 0
+        await office.preferences.set(Actor(user_id=ADA, team_id="T1"), team_id="T1", quiet=hours)
+    assert (await office.preferences.of(ADA, team_id="T1")).revision == 0
 
 
 async def test_who_has_no_say_has_no_wishes(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     with pytest.raises(NotApproverError):
-        await office.wishes.set(Actor(user_id=GUS, team_id="T1"), team_id="T1", has_copies=False)
+        await office.preferences.set(
+            Actor(user_id=GUS, team_id="T1"), team_id="T1", has_copies=False
+        )
 
 
 async def test_of_wishes_at_once_none_is_lost(storage: SqliteStores) -> None:
     office = an_office(storage, SECURITY)
     actor = Actor(user_id=ADA, team_id="T1")
     await asyncio.gather(
-        office.wishes.set(actor, team_id="T1", quiet=("22:00", "07:00")),
-        office.wishes.set(actor, team_id="T1", has_copies=True),
+        office.preferences.set(actor, team_id="T1", quiet=("22:00", "07:00")),
+        office.preferences.set(actor, team_id="T1", has_copies=True),
     )
-    wishes = await office.wishes.of(ADA, team_id="T1")
+    wishes = await office.preferences.of(ADA, team_id="T1")
     assert (wishes.quiet_from, wishes.has_copies) == ("22:00", True)
 
 

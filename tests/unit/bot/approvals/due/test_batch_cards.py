@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from agents.models import Turn, call, say
 from bot.approvals.due.batch_cards import MOST_ON_CARD, stays, together
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.errors import DeliveryError
 from bot.records.approval import (
     BATCH,
@@ -75,7 +75,7 @@ def drawn(office: Office) -> dict[str, Status]:
 
 async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
-    assert {card.batch.keeper for card in cards} == {cards[0].approval_id}
+    assert {card.batch.owner_id for card in cards} == {cards[0].approval_id}
     assert shown(office).posts == [cards[0].approval_id]
     assert shown(office).updates == []
     assert office.notifier.posts == []
@@ -104,7 +104,7 @@ async def test_what_people_must_see_one_by_one_has_cards_of_its_own(
     storage: SqliteStores, more: dict[str, object]
 ) -> None:
     office, cards = await asked(storage, "a", "b", policy=by_sre(**more))
-    assert {card.batch.keeper for card in cards} == {""}
+    assert {card.batch.owner_id for card in cards} == {""}
     assert shown(office).posts == []
 
 
@@ -124,9 +124,9 @@ async def test_news_of_one_card_is_drawn_at_most_every_second_and_a_half(
 
 async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, *(f"n{number}" for number in range(MOST_ON_CARD + 3)))
-    keepers = [card.batch.keeper for card in cards]
-    assert keepers[:MOST_ON_CARD] == [cards[0].approval_id] * MOST_ON_CARD
-    assert keepers[MOST_ON_CARD:] == [cards[MOST_ON_CARD].approval_id] * 3
+    card_owners = [card.batch.owner_id for card in cards]
+    assert card_owners[:MOST_ON_CARD] == [cards[0].approval_id] * MOST_ON_CARD
+    assert card_owners[MOST_ON_CARD:] == [cards[MOST_ON_CARD].approval_id] * 3
     assert shown(office).posts == [cards[0].approval_id, cards[MOST_ON_CARD].approval_id]
 
 
@@ -134,7 +134,7 @@ async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStores) -> 
 async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     card = cards[place]
-    actions = Means(office.storage, office.approvals, office.clock)
+    actions = SecondaryActions(office.storage, office.approvals, office.clock)
     kept = await actions.claim(card.approval_id, an_actor(ADA), shown=card.digest)
     office.queue.spawn(office.approvals.follow_up(kept))
     await office.queue.run()
@@ -153,7 +153,7 @@ async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int
 
 async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b")
-    actions = Means(office.storage, office.approvals, office.clock)
+    actions = SecondaryActions(office.storage, office.approvals, office.clock)
     kept = await actions.ask(
         cards[0].approval_id, an_actor(ADA), shown=cards[0].digest, text="why?"
     )
@@ -330,8 +330,8 @@ def test_a_card_holds_only_what_is_alike(originals: list[Approval], data: st.Dat
         approval.changed(batch=StoredBatch(), messages=own[at]) for at, approval in enumerate(made)
     ]
     assert alone == originals
-    for keeper_id in {approval.batch.keeper for approval in made} - {""}:
-        items = [approval for approval in made if approval.batch.keeper == keeper_id]
+    for keeper_id in {approval.batch.owner_id for approval in made} - {""}:
+        items = [approval for approval in made if approval.batch.owner_id == keeper_id]
         assert 2 <= len(items) <= MOST_ON_CARD
         assert items[0].approval_id == keeper_id
         keeps = [approval.message(BATCH) is not None for approval in items]
@@ -357,7 +357,7 @@ def test_a_card_holds_only_what_is_alike(originals: list[Approval], data: st.Dat
     alone = [
         approval
         for approval in made
-        if not approval.batch.keeper and approval.approval_id not in refused
+        if not approval.batch.owner_id and approval.approval_id not in refused
     ]
     alike = {
         (approval.tool, approval.terms.text, approval.expires_ms, approval.requesters)
@@ -376,12 +376,12 @@ def test_a_card_holds_only_what_is_alike(originals: list[Approval], data: st.Dat
         {"restored": Restored(to_ms=5)},
         {"asked_again": "why"},
         {"stage": 1},
-        {"batch": StoredBatch(keeper="apr_1", left=True)},
+        {"batch": StoredBatch(owner_id="apr_1", left=True)},
         {"batch": StoredBatch()},
     ],
 )
 def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) -> None:
-    approval = an_approval().changed(batch=StoredBatch(keeper="apr_1"))
+    approval = an_approval().changed(batch=StoredBatch(owner_id="apr_1"))
     assert stays(approval)
     assert not stays(approval.changed(**changes))
 
@@ -393,7 +393,7 @@ def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) ->
 def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None:
     decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest="d")
     approval = an_approval().changed(
-        batch=StoredBatch(keeper="apr_1"), status=Status.APPROVED, decision=decision
+        batch=StoredBatch(owner_id="apr_1"), status=Status.APPROVED, decision=decision
     )
     assert stays(approval)
     assert not stays(approval.changed(decision=decision.changed(**changes)))

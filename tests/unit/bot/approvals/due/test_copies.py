@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.secondary_actions import Means
+from bot.approvals.secondary_actions import SecondaryActions
 from bot.errors import DeliveryError
 from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
 from bot.records.people import PersonRecord
@@ -44,7 +44,7 @@ async def storage() -> SqliteStores:
 
 async def wish(office: Office, *people: str, has_copies: bool = True) -> None:
     for user_id in people:
-        await office.wishes.set(an_actor(user_id), team_id="T1", has_copies=has_copies)
+        await office.preferences.set(an_actor(user_id), team_id="T1", has_copies=has_copies)
 
 
 async def asked(storage: SqliteStores, rules: dict[str, Any], *wishing: str, **more: Any) -> Office:
@@ -56,7 +56,7 @@ async def asked(storage: SqliteStores, rules: dict[str, Any], *wishing: str, **m
 
 
 async def claim(office: Office, approval: Approval, by: str) -> None:
-    actions = Means(office.storage, office.approvals, office.clock)
+    actions = SecondaryActions(office.storage, office.approvals, office.clock)
     done = await actions.claim(approval.approval_id, an_actor(by), shown=approval.digest)
     await office.approvals.follow_up(done)
     await office.queue.run()
@@ -217,18 +217,18 @@ async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_e
     async def fail(team_id: str) -> list[PersonRecord]:
         raise StoreUnavailableError(team_id)
 
-    office.wishes.storage.people.wishing = fail  # type: ignore[method-assign]
+    office.preferences.storage.people.wishing = fail  # type: ignore[method-assign]
     await office.hear(ASK)
     assert copies(await office.the_approval()) == []
 
 
 async def test_the_wish_is_kept_with_the_others_and_in_the_audit(storage: SqliteStores) -> None:
     office = an_office(storage, SRE)
-    await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("22:00", "07:00"))
+    await office.preferences.set(an_actor(ADA), team_id="T1", quiet=("22:00", "07:00"))
     await wish(office, ADA)
     wishes = await person(office, ADA)
     assert (wishes.has_copies, wishes.quiet_from) == (True, "22:00")
-    await office.wishes.set(an_actor(ADA), team_id="T1", quiet=("", ""))
+    await office.preferences.set(an_actor(ADA), team_id="T1", quiet=("", ""))
     assert (await person(office, ADA)).has_copies
 
 
@@ -245,7 +245,7 @@ class TestOneCardForSeveral:
     async def test_the_wish_of_one_splits_it_for_nobody(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b", "c")
         first = cards[0]
-        assert {card.batch.keeper for card in cards} == {first.approval_id}
+        assert {card.batch.owner_id for card in cards} == {first.approval_id}
         assert shown(office).posts == [first.approval_id]
         assert shown(office).copied == [ADA], "one message"
         (copy,) = first.copies

@@ -49,7 +49,7 @@ def test_a_message_of_an_approval_with_its_own_card(
 
 def item(number: int, **changes: Any) -> Approval:
     """One of several approvals on the card of the first."""
-    batch = StoredBatch(keeper="apr_0")
+    batch = StoredBatch(owner_id="apr_0")
     return an_approval(approval_id=f"apr_{number}", batch=batch).changed(**changes)
 
 

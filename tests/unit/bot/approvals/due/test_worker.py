@@ -10,7 +10,7 @@ from typing import Any
 from agents.models import call, say
 from bot.approvals import changes
 from bot.approvals.disclosure import Surface
-from bot.approvals.execution import told
+from bot.approvals.execution import with_outcome
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
@@ -116,7 +116,7 @@ async def marked(office: Office, approval: Approval) -> Approval:
     stored = await write(
         office.storage.approvals,
         approval.key,
-        told,
+        with_outcome,
         state=ExecutionState.ENDED,
         now_ms=office.clock(),
     )
@@ -222,7 +222,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         taken = await approvals.claim(name, owner="other", now_ms=now, until_ms=now + 15_000)
         assert taken is not None
         await approvals.release(name, fence=taken.fence, due_ms=None)
-        await write(approvals, name, told, state=ExecutionState.ENDED, now_ms=now)
+        await write(approvals, name, with_outcome, state=ExecutionState.ENDED, now_ms=now)
         others.append(asyncio.create_task(office.attendance.attend(name)))
         await asyncio.sleep(0)
 

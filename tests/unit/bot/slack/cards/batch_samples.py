@@ -48,7 +48,7 @@ def an_item(base: Approval, number: int, amount: str, **changes: Any) -> Approva
         arguments=arguments,
         form=ASK.to_data(),
         terms=TERMS,
-        batch=StoredBatch(keeper=first),
+        batch=StoredBatch(owner_id=first),
         digest=f"{number:02x}" * 32,
     )
     return item.changed(**changes)

@@ -257,10 +257,10 @@ async def test_a_call_that_is_withdrawn_while_it_goes_on_ends(storage: SqliteSto
     """The withdrawal is stored after the thread was told to go on, and before the start."""
     office, approval = await frozen_and_approved(storage, PAY, say("I see."))
     await office.freezes.lift("f1", by="UBEN", why="It is up.", count=1)
-    freed = office.calls.freed
+    answers_to_unfrozen = office.calls.answers_to_unfrozen
 
     async def freed_then_withdrawn(*given: Any) -> dict[str, object]:
-        answers = await freed(*given)
+        answers = await answers_to_unfrozen(*given)
         withdrawals = office.approvals.withdrawals
         if (await storage.approvals.get(approval.approval_id)).status is Status.APPROVED:
             kept = await withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
@@ -268,7 +268,7 @@ async def test_a_call_that_is_withdrawn_while_it_goes_on_ends(storage: SqliteSto
         return answers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Calls, "freed", lambda _, *given: freed_then_withdrawn(*given))
+        patch.setattr(Calls, "answers_to_unfrozen", lambda _, *given: freed_then_withdrawn(*given))
         await office.later()
     assert (office.ran, office.shown()[-1]) == ([], "I see.")
     assert await office.open_approvals() == []

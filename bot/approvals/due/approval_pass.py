@@ -12,21 +12,21 @@ from storage.documents import update_or_none
 
 
 @dataclass(slots=True, kw_only=True)
-class Visit:
+class ApprovalPass:
     """One pass under a lease.
 
     Attributes:
         hold: The claimed record.
         is_born: Whether the approval was created with this lease: its request is in the audit, and
             nothing about it can have been posted before.
-        told: The approval whose votes and decision are in the audit and of which the thread was
-            told; None when this process has told nothing.
+        announced: The approval whose votes and decision are in the audit, and whose thread was
+            woken; None when this process has done neither.
         fresh: Keys of new messages, which no earlier attempt can have posted.
         is_step: Whether a reminder or an escalation was due, even if it notifies nobody.
         shows: The `shown_revision` that the card shows since this pass; 0 if it was not updated.
         places: The messages that this pass posted, by key; None for those that it finished. The
             release stores them.
-        keepers: Ids of approvals whose batch cards must be updated afterwards.
+        card_owners: Ids of approvals whose batch cards must be updated afterwards.
         again_ms: When to retry creating a grant, or None.
         recorded: Actions of people that the audit has, which the release drops.
         handed: Events that the queues of endpoints have, which the release drops.
@@ -34,12 +34,12 @@ class Visit:
 
     hold: ClaimedRecord[Approval]
     is_born: bool = False
-    told: Approval | None = None
+    announced: Approval | None = None
     fresh: set[str] = field(default_factory=set)
     is_step: bool = False
     shows: int = 0
     places: dict[str, ApprovalMessage | None] = field(default_factory=dict)
-    keepers: set[str] = field(default_factory=set)
+    card_owners: set[str] = field(default_factory=set)
     again_ms: int | None = None
     recorded: tuple[UnrecordedAct, ...] = ()
     handed: tuple[ProgramEvent, ...] = ()
@@ -53,11 +53,11 @@ class Visit:
 
     def knows(self, approval: Approval) -> bool:
         """Whether the thread was told this decision; False when another process has made it."""
-        return self.told is not None and approval.decision == self.told.decision
+        return self.announced is not None and approval.decision == self.announced.decision
 
 
 def of_several(copy: ApprovalMessage) -> ApprovalMessage:
-    """Return a direct-message card changed to the batch card that the keeper updates."""
+    """Return a direct-message card changed to the batch card that the card owner updates."""
     return copy.changed(key=f"{BATCH}:{copy.user}", kind=BATCH)
 
 
