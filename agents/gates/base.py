@@ -385,11 +385,11 @@ class CallGate(ToolWrapper, ABC):
     async def _verdict(
         self, state: GateState, info: CallInfo, answer: object
     ) -> GateState | ToolReturn:
+        shown = info.arguments if state.arguments is None else state.arguments
         match answer:
             case Expired():
                 return ToolReturn(expired_text(self._name, answer), ToolOutcome.EXPIRED)
             case Reasked(reason=reason):
-                shown = _shown_in(state, info)
                 lapsed = replace(all_lapsed(state), arguments=shown)
                 decided = await self._ask_again(lapsed, shown, info.original, reason)
                 return self._approved(info, decided) if isinstance(decided, GateState) else decided
@@ -403,7 +403,6 @@ class CallGate(ToolWrapper, ABC):
         if stopped is not None:
             return stopped
         # The call may run only if it is still the call that the approvers saw.
-        shown = _shown_in(state, info)
         if info.digest != owner._digest_of(info, shown) or info.arguments != shown:  # noqa: SLF001
             self._refuse("the call, the tool or its rule has changed since people were asked")
         owner._check_taken(info, shown)  # noqa: SLF001
@@ -823,8 +822,3 @@ def _asked(state: GateState | None) -> CallInfo | None:
     kept = state.info if state is not None else None
     info = kept if kept is not None else interrupt_info()
     return info if isinstance(info, CallInfo) else None
-
-
-def _shown_in(state: GateState, info: CallInfo) -> dict[str, Json]:
-    """Return the arguments that approvers saw."""
-    return info.arguments if state.arguments is None else state.arguments

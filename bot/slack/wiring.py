@@ -62,6 +62,7 @@ from bot.threads.named_agents import Roster
 from bot.threads.outbox import Outbox
 from bot.threads.parked import ParkedThreads
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers, InForce, policy_of_cards
+from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.calls import Calls
 from bot.threads.runs.grant_uses import GrantCheck, GrantUses, UseLines
 from bot.threads.runs.limit_terms import LimitTerms
@@ -309,10 +310,21 @@ class Wiring:
         return StartSwitch(self.freezes, file, owner=process.owner)
 
     @cached_property
+    def call_records(self) -> CallRecords:
+        """Records the calls of open turns."""
+        return CallRecords(
+            storage=self.storage,
+            clock=self.process.clock,
+            redraw=self._attend_soon,
+            quick=QUICK_CALL,
+        )
+
+    @cached_property
     def calls(self) -> Calls:
-        """Starts calls, and records what becomes of them."""
+        """Starts calls."""
         return Calls(
             storage=self.storage,
+            records=self.call_records,
             votes=lambda: self.approvals.votes,
             clock=self.process.clock,
             owner=self.process.owner,
@@ -320,7 +332,6 @@ class Wiring:
             redraw=self._attend_soon,
             grants=self._grant_uses(),
             sleep=self.process.sleep,
-            quick=QUICK_CALL,
         )
 
     def _grant_uses(self) -> GrantUses | None:
@@ -374,7 +385,7 @@ class Wiring:
             before_start=self.calls.start,
             model_timeout=self.process.model_timeout,
             tool_timeout=self.process.tool_timeout,
-            recorder=self.calls,
+            recorder=self.call_records,
             policy=self.house,
             budget=self._budget_of(agent),
             epoch=self.process.epoch,
@@ -416,6 +427,7 @@ class Wiring:
             clock=process.clock,
             spawn=self.tasks.spawn,
             calls=self.calls,
+            call_records=self.call_records,
             halts=TurnHalts(
                 switch=self.switch,
                 outbox=self.outbox,

@@ -32,7 +32,7 @@ from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
 from bot.threads.requesters import Requesters
-from bot.threads.runs.calls import Calls
+from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.model_away import ModelAway
 from bot.threads.runs.streaming import a_post, post_id
 from bot.threads.thread_pass import ThreadPass
@@ -219,7 +219,7 @@ class RunTermination:
     storage: Stores
     settlement: ApprovalClosing
     requesters: Requesters
-    calls: Calls
+    call_records: CallRecords
     outbox: Outbox
     clock: Clock
     runners: Callable[[Thread], Awaitable[Runner]]
@@ -239,7 +239,7 @@ class RunTermination:
 
     async def doubt(self, thread: Thread, address: str) -> None:
         """Record that the outcome of the call at an address is unknown."""
-        await self.calls.doubted(thread.checkpoint_id, address)
+        await self.call_records.doubted(thread.checkpoint_id, address)
 
     async def stop(self, work: ThreadPass, text: str) -> None:
         """End the open turn because a person stopped it; see `give_up`.
@@ -310,7 +310,7 @@ class RunTermination:
         if stored is not None:
             with contextlib.suppress(CheckpointError):  # an unreadable run has no recorded answers
                 await self.note_told(thread, stored)
-        await self.calls.ended(
+        await self.call_records.ended(
             thread.checkpoint_id,
             notices_in(thread.checkpoint_id, stored.journal if stored else ()),
         )

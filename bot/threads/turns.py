@@ -40,6 +40,7 @@ from bot.threads.halts import TurnHalts
 from bot.threads.outbox import Outbox
 from bot.threads.requesters import Requesters, speakers_of
 from bot.threads.requests import Asking, PendingApprovals
+from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.calls import Calls, parked_by
 from bot.threads.runs.following import (
     UNSEEN,
@@ -81,6 +82,7 @@ class Turns:
     clock: Clock
     spawn: Spawn
     calls: Calls
+    call_records: CallRecords
     halts: TurnHalts
     tell: TellEvent = nobody
     stopping: StoppableRuns = field(default_factory=StoppableRuns)
@@ -98,7 +100,7 @@ class Turns:
             storage=self.storage,
             settlement=self._settlement,
             requesters=self._requesters,
-            calls=self.calls,
+            call_records=self.call_records,
             outbox=self.outbox,
             clock=self.clock,
             runners=self.runners,
@@ -127,7 +129,7 @@ class Turns:
             notifier=self.notifier,
             outbox=self.outbox,
             clock=self.clock,
-            calls=self.calls,
+            call_records=self.call_records,
             tell=self.tell,
             presence=self.presence,
             board=self.board,
@@ -282,7 +284,7 @@ class Turns:
         runner = await self.runners(work.thread)
         work.running = None
         await self.ending.note_told(work.thread, run.stored)
-        await self.calls.watch(run.checkpoint_id)
+        await self.call_records.watch(run.checkpoint_id)
         self.presence.show(work.thread, thinking)
         with self._stoppable(work.thread) as running:
             events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
@@ -315,7 +317,7 @@ class Turns:
         await self._note_passed_on(work, decided)
         work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]
-        await self.calls.watch(thread.checkpoint_id, known=known)
+        await self.call_records.watch(thread.checkpoint_id, known=known)
         params = ResumeParams(targets=targets)
         self.presence.show(thread, partial(going_on, decided))
         try:
@@ -351,7 +353,9 @@ class Turns:
                 # Its call's own card shows that people confirmed the outcome.
                 result = question_of(approval).vouched()
                 if result is not None:
-                    await self.calls.vouched(approval.checkpoint_id, approval.address, result)
+                    await self.call_records.vouched(
+                        approval.checkpoint_id, approval.address, result
+                    )
 
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]

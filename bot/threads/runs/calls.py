@@ -1,13 +1,10 @@
-"""Start approved calls, and record what becomes of them.
+"""Start approved calls, or let them wait while a freeze covers them.
 
 The order of a start: the approval says that the call starts, the switch gives it a start number,
 the audit has its entry, the run journals it, and only then the tool begins. What the approval lets
 start is decided in the write that says so (`bot.approvals.execution`). A process that dies before
 the journal entry has started nothing, and the call starts anew when its run is recovered. A process
 that dies after it leaves a doubt.
-
-The end of a call follows its entry in the journal. After a crash in between, the runtime repeats
-its notices when the run is recovered.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
@@ -26,25 +23,11 @@ from agents.core.asking.answers import NotStarted
 from agents.core.asking.infos import CallInfo, InDoubtInfo, ParkedInfo
 from agents.core.asking.limits import LimitInfo
 from agents.core.codec import Json
-from agents.core.observers import (
-    CallFinished,
-    NodeFailed,
-    NodeFinished,
-    ToolOutcome,
-    WorkInDoubt,
-    WorkNotice,
-    WorkStarted,
-)
 from agents.core.scope import AskAgain, Park, StartingCall
-from bot.approvals.changes import redrawn
 from bot.approvals.execution import (
-    ENDED,
     StartFacts,
-    execution_of,
     has_yes,
     held,
-    is_settled_doubt,
-    lets_run,
     not_begun,
     parked,
     started,
@@ -60,9 +43,8 @@ from bot.errors import DirectoryError
 from bot.freezes.rules import CallScope
 from bot.freezes.starts import Frozen, StartSwitch, parked_entry, scope_of_approval
 from bot.ports.process import Clock
-from bot.questions.base import answer_when_parked, question_of
-from bot.questions.form import ask_of
-from bot.questions.record import approval_id_of, kept_at_start, start_number_in
+from bot.questions.base import answer_when_parked
+from bot.questions.record import approval_id_of, kept_at_start
 from bot.records.approval import (
     Approval,
     ExecutionMode,
@@ -72,9 +54,8 @@ from bot.records.approval import (
 )
 from bot.records.approval_queries import of_turn
 from bot.records.thread import Thread
-from bot.redaction.call import mask_title
-from bot.redaction.mask import mask_text, mask_words
 from bot.stores import Stores
+from bot.threads.runs.call_records import CallRecords, OpenTurn
 from bot.threads.runs.grant_uses import GrantUses
 from bot.words import say
 from bot.words.times import utc
@@ -95,12 +76,6 @@ PATIENCE = timedelta(minutes=15)
 """How long a call that nobody decided waits for the end of a freeze."""
 UNREADABLE = "?"
 """Instead of the id of a freeze that cannot be read. No freeze has it, so the call is tried."""
-_READ = 4_000
-"""Characters of a result to mask before cutting."""
-_KEPT = 600
-"""Characters of a result to store."""
-_ENDS = {ToolOutcome.RAN: ExecutionState.ENDED, ToolOutcome.FAILED: ExecutionState.FAILED}
-"""States by outcome of a call that ran; other outcomes did not run."""
 
 
 class ParkedAt(Part):
@@ -121,38 +96,13 @@ class ParkedAt(Part):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _News:
-    """The state of the work at an address, from a notice of the runtime."""
-
-    at: str
-    state: ExecutionState
-    text: str = ""
-    number: int = 0
-    is_cancellable: bool | None = None
-
-
-@dataclass(slots=True)
-class _OpenTurn:
-    """Approvals of one turn, as last read or written here under its lease."""
-
-    approvals: dict[str, Approval] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    showing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    settled: frozenset[str] = frozenset()
-
-    def at(self, address: str) -> list[Approval]:
-        """Return the approvals that run what is at an address: a call, or a step."""
-        approvals = self.approvals.values()
-        return [approval for approval in approvals if question_of(approval).lets_run(address)]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """Starts calls (`agents.core.scope.BeforeStart`) and records them (`Recorder`).
+    """Starts calls (`agents.core.scope.BeforeStart`).
 
     Args:
         storage: The database.
+        records: Knows the approvals of each open turn, and shows that calls run.
         votes: Checks the counted voters again.
         clock: The time now.
         owner: Name of this process.
@@ -160,10 +110,10 @@ class Calls:
         grants: Uses standing grants; None without a policy, and so without grants.
         redraw: Starts the update of an approval's card, without waiting for it.
         sleep: Waits for some seconds.
-        quick: Cards of calls that end within this time show only the result.
     """
 
     storage: Stores
+    records: CallRecords
     votes: Callable[[], Votes]
     clock: Clock
     owner: str
@@ -171,51 +121,6 @@ class Calls:
     redraw: Callable[[str], None]
     grants: GrantUses | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    quick: timedelta = timedelta(0)
-    _turns: dict[str, _OpenTurn] = field(default_factory=dict)
-
-    # The turn whose calls are recorded.
-
-    async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
-        """Start to record the calls of a turn.
-
-        Args:
-            checkpoint_id: Checkpoint of the turn, whose lease is owned.
-            known: Approvals whose calls may still run, read under that lease; None reads them.
-        """
-        if known is None:
-            known = await of_turn(self.storage.approvals, checkpoint_id)
-        known = list(known)
-        approvals = {approval.approval_id: approval for approval in known if lets_run(approval)}
-        settled = frozenset(approval.address for approval in known if is_settled_doubt(approval))
-        self._turns[checkpoint_id] = _OpenTurn(approvals, settled=settled)
-
-    def is_settled(self, checkpoint_id: str, address: str) -> bool:
-        """Whether a doubt about the call was settled without running the call again."""
-        turn = self._turns.get(checkpoint_id)
-        return turn is not None and address in turn.settled
-
-    def watched(self, checkpoint_id: str) -> list[Approval]:
-        """Return the recorded approvals of a turn as stored; no other process writes them."""
-        turn = self._turns.get(checkpoint_id)
-        return list(turn.approvals.values()) if turn is not None else []
-
-    def title_at(self, checkpoint_id: str, address: str) -> str:
-        """Return the title of the approved call at an address; empty without an approval."""
-        turn = self._turns.get(checkpoint_id)
-        approvals = turn.at(address) if turn is not None else []
-        decided = (
-            approvals[0].decision.title if approvals and approvals[0].decision is not None else ""
-        )
-        return decided or (approvals[0].title if approvals else "")
-
-    def forget(self, checkpoint_id: str) -> None:
-        """Stop recording the calls of a turn."""
-        turn = self._turns.pop(checkpoint_id, None)
-        for task in turn.showing.values() if turn is not None else ():
-            task.cancel()
-
-    # The start.
 
     async def start(self, call: StartingCall) -> Mapping[str, Json] | AskAgain | Park:
         """Let a call start, or not; see `agents.core.scope.BeforeStart`.
@@ -226,7 +131,7 @@ class Calls:
         Raises:
             StorageError: The start could not be recorded; nothing has started.
         """
-        turn = self._turns.get(call.checkpoint_id) or _OpenTurn()
+        turn = self.records.open_turn(call.checkpoint_id)
         decided = [await self._decided(turn, name) for name in call.decisions]
         approvals = [approval for approval in decided if approval is not None]
         if call.goes_on:  # a resumed call must not run its beginning twice
@@ -250,7 +155,9 @@ class Calls:
         if isinstance(begun, Park):
             return begun
         if isinstance(begun, str) and call.parked is not None:
-            newest = [await self._read(approval.approval_id) for approval in approvals]
+            newest = [
+                await self.storage.approvals.get(approval.approval_id) for approval in approvals
+            ]
             if any(map(was_taken_back, newest)):  # just now; `answers_to_unfrozen` ends the call
                 return Park(reason=begun, kept=call.parked)
         if isinstance(begun, str):
@@ -258,7 +165,7 @@ class Calls:
         return kept_at_start(_strictest(approvals), start_number=begun)
 
     async def _begin(
-        self, turn: _OpenTurn, call: StartingCall, approvals: Sequence[Approval], facts: StartFacts
+        self, turn: OpenTurn, call: StartingCall, approvals: Sequence[Approval], facts: StartFacts
     ) -> int | str | Park:
         """Record the start: on the approvals, by its number, in the audit.
 
@@ -268,7 +175,7 @@ class Calls:
         needed = {approval.approval_id for approval in approvals}
         names = [*(approval.approval_id for approval in turn.at(call.address)), *needed]
         begun: list[Approval] = []
-        facts = _at(facts, self.clock())
+        facts = replace(facts, now_ms=self.clock())
         try:
             write = partial(started, facts=facts)
             for name in dict.fromkeys(names):
@@ -277,43 +184,32 @@ class Calls:
                     begun.append(newest)
                     turn.approvals[name] = newest
                 elif name in needed:
-                    return await self._put_back(turn, begun, why_not(await self._read(name), facts))
-            number = await self._number(call)
-            if not isinstance(number, int):
+                    return await self._put_back(
+                        turn, begun, why_not(await self.storage.approvals.get(name), facts)
+                    )
+            number = 0 if call.is_answered else await self.switch.take(scope_of(call))
+            if isinstance(number, Frozen):
                 return await self._held_back(turn, call, begun, number)
+            # Only now: a call that waits for the end of a freeze has not used its grant.
+            if call.grant and not (self.grants is not None and await self.grants.use(call)):
+                return await self._put_back(turn, begun, say("reason.grant_over"))
             await note_start(self.storage.audit, call, facts.now_ms, number=number)
         except BaseException:
             # Nothing has begun. A process that dies here leaves the start on record: see `why_not`.
             await asyncio.shield(self._put_back(turn, begun))
             raise
-        if begun and self.quick:
-            turn.showing[call.address] = asyncio.create_task(self._show_later(turn, call.address))
-        elif begun:
-            await self._show(turn, call.address)
         turn.numbers[call.address] = number
+        if begun:
+            await self.records.show_start(turn, call.address)
         return number
 
-    async def _number(self, call: StartingCall) -> int | Frozen | str:
-        """Take a start number, then use the grant that lets the call start, if one does.
-
-        Returns:
-            The number; or the freeze that covers the call; or why the grant lets nothing start.
-        """
-        number = 0 if call.is_answered else await self.switch.take(scope_of(call))
-        if not call.grant or isinstance(number, Frozen):
-            return number
-        is_used = self.grants is not None and await self.grants.use(call)
-        return number if is_used else say("reason.grant_over")
-
     async def _held_back(
-        self, turn: _OpenTurn, call: StartingCall, begun: Sequence[Approval], frozen: Frozen | str
+        self, turn: OpenTurn, call: StartingCall, begun: Sequence[Approval], frozen: Frozen
     ) -> str | Park:
         """Let a call wait for the end of a freeze; if it cannot, return why people are asked again.
 
         Its decision stays, and is judged again once the freeze is lifted.
         """
-        if isinstance(frozen, str):
-            return await self._put_back(turn, begun, frozen)
         freeze, now = frozen.freeze, self.clock()
         why = say("line.frozen_agent", why=freeze.why)
         if not call.may_park:
@@ -422,7 +318,7 @@ class Calls:
         approvals = await of_turn(self.storage.approvals, thread.checkpoint_id)
         return {a.address: a for a in approvals if was_taken_back(a)}
 
-    async def _put_back(self, turn: _OpenTurn, begun: Iterable[Approval], why: str = "") -> str:
+    async def _put_back(self, turn: OpenTurn, begun: Iterable[Approval], why: str = "") -> str:
         for approval in begun:
             started_ms = approval.execution.started_ms
             write = partial(not_begun, runner=self.owner, started_ms=started_ms)
@@ -433,16 +329,13 @@ class Calls:
                 )
         return why
 
-    async def _decided(self, turn: _OpenTurn, interrupt_id: str) -> Approval | None:
+    async def _decided(self, turn: OpenTurn, interrupt_id: str) -> Approval | None:
         known = turn.approvals.get(approval_id_of(interrupt_id))
         if known is not None:
             return known
         with suppress(RecordNotFoundError):
-            return await self._read(approval_id_of(interrupt_id))
+            return await self.storage.approvals.get(approval_id_of(interrupt_id))
         return None
-
-    async def _read(self, approval_id: str) -> Approval:
-        return await self.storage.approvals.get(approval_id)
 
     async def _why_not(
         self, call: StartingCall, approvals: Sequence[Approval], facts: StartFacts
@@ -450,7 +343,7 @@ class Calls:
         """Return why the decisions do not let their call start; wait while that is unknown."""
         tries = 0
         while True:
-            facts = _at(facts, self.clock())
+            facts = replace(facts, now_ms=self.clock())
             why = next(filter(None, (why_not(approval, facts) for approval in approvals)), "")
             if why or facts.repeats:
                 return why
@@ -504,7 +397,7 @@ class Calls:
         Raises:
             StorageError: The decisions cannot be read; the run is repeated.
         """
-        decided = [await self._decided(_OpenTurn(), name) for name in decisions]
+        decided = [await self._decided(OpenTurn(), name) for name in decisions]
         approvals = [approval for approval in decided if approval is not None and has_yes(approval)]
         times = [approval.decision.at_ms for approval in approvals if approval.decision]
         if not times:
@@ -520,101 +413,6 @@ class Calls:
 
     async def _pause(self, tries: int) -> None:
         await self.sleep(min(RETRY * 2 ** min(tries, _DOUBLINGS), _LONGEST).total_seconds())
-
-    # What becomes of it.
-
-    async def noted(self, notice: WorkNotice) -> None:
-        """Store what became of a call on its approval.
-
-        If an outcome cannot be stored, the run stops and the notice is repeated later, so the
-        outcome is not lost with the journal.
-
-        Raises:
-            StorageError: The outcome could not be stored.
-        """
-        turn, news = self._turns.get(notice.checkpoint_id), _news_in(notice)
-        is_news = not isinstance(notice, WorkStarted) or not notice.is_news
-        if turn is None or news is None or not is_news:
-            return
-        showing = turn.showing.pop(news.at, None)
-        if showing is not None:
-            showing.cancel()
-            await asyncio.wait({showing})
-        for approval in turn.at(news.at):
-            await self._record(turn, approval, news, closes=news.state in ENDED)
-
-    async def _show_later(self, turn: _OpenTurn, address: str) -> None:
-        await asyncio.sleep(self.quick.total_seconds())
-        await self._show(turn, address)
-
-    async def _show(self, turn: _OpenTurn, address: str) -> None:
-        """Let the cards show that a call runs. A failure stops nothing."""
-        for approval in turn.at(address):
-            name, write = approval.approval_id, partial(redrawn, now_ms=self.clock())
-            try:
-                newest = await update_or_none(self.storage.approvals, name, write, writes_due=True)
-            except StorageError as error:
-                logger.warning(
-                    "could not show the start of a call on its card: %s",
-                    error,
-                    extra={"action": "run_untold"},
-                )
-                return
-            if newest is not None:
-                turn.approvals[name] = newest
-                self.redraw(name)
-
-    async def doubted(self, checkpoint_id: str, address: str) -> None:
-        """Mark an execution as in doubt, without the runtime."""
-        await self._record_of_turn(checkpoint_id, _News(address, ExecutionState.DOUBT))
-
-    async def vouched(self, checkpoint_id: str, address: str, text: str) -> None:
-        """Store that people confirmed that a call in doubt has run."""
-        await self._record_of_turn(checkpoint_id, _News(address, ExecutionState.ENDED, text))
-
-    async def ended(self, checkpoint_id: str, notices: Iterable[WorkNotice]) -> None:
-        """Finish a failed turn: started calls are in doubt, others will never run."""
-        await self.watch(checkpoint_id)
-        turn = self._turns[checkpoint_id]
-        for news in filter(None, map(_news_in, notices)):
-            for approval in turn.at(news.at):
-                await self._record(turn, approval, news)
-        for approval in list(turn.approvals.values()):
-            execution = execution_of(approval)
-            if execution is not None and execution.state is ExecutionState.STARTED:
-                await self._record(turn, approval, _News("", ExecutionState.DOUBT))
-            elif execution is None and approval.open and approval.tool.strip():
-                # The turn is over, so a call that has not started never will.
-                text = say("reason.not_started")
-                await self._record(turn, approval, _News("", ExecutionState.LAPSED, text))
-        self.forget(checkpoint_id)
-
-    async def _record_of_turn(self, checkpoint_id: str, news: _News) -> None:
-        known = await of_turn(self.storage.approvals, checkpoint_id)
-        turn = _OpenTurn(
-            {approval.approval_id: approval for approval in known if lets_run(approval)}
-        )
-        for approval in turn.at(news.at):
-            await self._record(turn, approval, news)
-
-    async def _record(
-        self, turn: _OpenTurn, approval: Approval, news: _News, *, closes: bool = False
-    ) -> None:
-        """Store what became of a call; drop it if the stored state is newer."""
-        name = approval.approval_id
-        write = partial(
-            with_outcome,
-            state=news.state,
-            now_ms=self.clock(),
-            text=_shown(approval, news.text),
-            number=news.number or turn.numbers.get(news.at, 0),
-            is_cancellable=news.is_cancellable,
-            closes=closes,
-        )
-        kept = await update(self.storage.approvals, name, write, writes_due=True)
-        if kept is not None:
-            self.redraw(name)
-        turn.approvals[name] = kept or await self._read(name)
 
 
 def scope_of(call: StartingCall) -> CallScope:
@@ -634,10 +432,6 @@ def parked_by(contexts: Iterable[InterruptContext]) -> str:
     return " ".join(sorted({item.freeze if item is not None else UNREADABLE for item in kept}))
 
 
-def _at(facts: StartFacts, now_ms: int) -> StartFacts:
-    return replace(facts, now_ms=now_ms)
-
-
 def _strictest(approvals: Sequence[Approval]) -> Approval | None:
     """Return the approval whose terms apply to a doubt: one whose rule names people."""
     if not approvals:
@@ -649,32 +443,3 @@ def _strictest(approvals: Sequence[Approval]) -> Approval | None:
         if approval.kind is Kind.DOUBT or (approval.ruling or {}).get("approvers")
     ]
     return (named or asked)[-1]
-
-
-def _news_in(notice: WorkNotice) -> _News | None:
-    """Return what a notice says; None if it concerns no approved call."""
-    match notice:
-        case WorkStarted():
-            return _News(
-                notice.address,
-                ExecutionState.STARTED,
-                number=start_number_in(notice.frozen),
-                is_cancellable=notice.is_cancellable,
-            )
-        case CallFinished() if notice.outcome is not ToolOutcome.ANSWERED:
-            state = _ENDS.get(notice.outcome, ExecutionState.LAPSED)
-            return _News(notice.address, state, notice.text)
-        case NodeFinished():
-            return _News(notice.address, ExecutionState.ENDED)
-        case NodeFailed():
-            return _News(notice.address, ExecutionState.FAILED, notice.error)
-        case WorkInDoubt():
-            return _News(notice.address, ExecutionState.DOUBT)
-        case _:  # or people settled the doubt
-            return None
-
-
-def _shown(approval: Approval, text: str) -> str:
-    """Mask and shorten a text. Masking comes first: half a secret is not recognized."""
-    clean = mask_title(mask_text(text[:_READ]), approval.arguments, ask_of(approval).masks)
-    return mask_words(clean, approval.arguments)[:_KEPT]

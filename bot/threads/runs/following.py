@@ -37,7 +37,7 @@ from bot.redaction.mask import mask_text
 from bot.redaction.masks import Names
 from bot.stores import Stores
 from bot.threads.outbox import Outbox
-from bot.threads.runs.calls import Calls
+from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.model_away import ModelAway
 from bot.threads.runs.streaming import SaidBefore, StreamedText
 from bot.threads.runs.task_board import TaskUpdates
@@ -208,7 +208,7 @@ class RunObserver:
     notifier: Notifier
     outbox: Outbox
     clock: Clock
-    calls: Calls
+    call_records: CallRecords
     tell: TellEvent = nobody
     presence: Presence = UNSEEN
     board: TaskBoard
@@ -236,7 +236,7 @@ class RunObserver:
             before=before,
         )
         async with contextlib.AsyncExitStack() as stack:
-            stack.callback(self.calls.forget, thread.checkpoint_id)
+            stack.callback(self.call_records.forget, thread.checkpoint_id)
             stack.push_async_callback(self.presence.clear, thread)
             stack.push_async_callback(voice.abandon)
             stack.push_async_callback(events.aclose)
@@ -251,7 +251,7 @@ class RunObserver:
                     await self._see(segment, event)
             except RunCancelledError as error:  # everything needed to resume is stored
                 segment.contexts = error.contexts
-            watched = self.calls.watched(thread.checkpoint_id)
+            watched = self.call_records.watched(thread.checkpoint_id)
         return RunResult(contexts=segment.contexts, voice=voice, watched=watched)
 
     async def _see(self, segment: _Segment, event: AgentEvent) -> None:
@@ -282,7 +282,7 @@ class RunObserver:
     def _show_progress(self, segment: _Segment, event: ToolProgress | ToolDelta) -> None:
         """Display a report, or the newest line of a result that the call's card will show."""
         address = event.key.removesuffix("/r")
-        title = self.calls.title_at(segment.thread.checkpoint_id, address)
+        title = self.call_records.title_at(segment.thread.checkpoint_id, address)
         is_report = isinstance(event, ToolProgress)
         if not event.text.strip() or not (is_report or title):
             return
@@ -311,7 +311,7 @@ class RunObserver:
 
     async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
         address = event.key.removesuffix("/r")
-        is_settled = self.calls.is_settled(thread.checkpoint_id, address)
+        is_settled = self.call_records.is_settled(thread.checkpoint_id, address)
         has_run = event.outcome in {ToolOutcome.RAN, ToolOutcome.FAILED} and not is_settled
         await note(
             self.storage.audit,

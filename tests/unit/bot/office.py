@@ -46,6 +46,7 @@ from bot.threads.agents import Catalog
 from bot.threads.message_event import Incoming
 from bot.threads.named_agents import Roster
 from bot.threads.runs.application_policy import InForce
+from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.calls import Calls
 from bot.threads.runs.following import UNSEEN
 from bot.threads.runs.task_board import NO_BOARD
@@ -183,7 +184,12 @@ class Office(Wiring):
     @cached_property
     def calls(self) -> Calls:
         """What waits before a start moves the time."""
-        return replace(super().calls, quick=timedelta(0), sleep=self._sleep)
+        return replace(super().calls, sleep=self._sleep)
+
+    @cached_property
+    def call_records(self) -> CallRecords:
+        """Each start is shown at once."""
+        return replace(super().call_records, quick=timedelta(0))
 
     @cached_property
     def signs(self) -> ThreadReactions:

@@ -461,11 +461,11 @@ async def test_older_news_changes_nothing(storage: SqliteStores) -> None:
     approval = await office.the_approval()
     await office.decide(approval)
     before = await storage.approvals.get(approval.approval_id)
-    await office.calls.watch(approval.checkpoint_id)
+    await office.call_records.watch(approval.checkpoint_id)
     for kind in (WorkStarted, WorkInDoubt, WorkNotice):
         notice = kind(checkpoint_id=approval.checkpoint_id, address=approval.address)
-        await office.calls.noted(notice)
-    await office.calls.doubted(approval.checkpoint_id, approval.address)
+        await office.call_records.noted(notice)
+    await office.call_records.doubted(approval.checkpoint_id, approval.address)
     assert await storage.approvals.get(approval.approval_id) == before
 
 
@@ -474,11 +474,11 @@ async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStores)
     approval = await office.the_approval()
     decision = decision_by(ADA).changed(digest=approval.digest, at_ms=office.clock())
     await decide(storage.approvals, approval.approval_id, decision, digest=approval.digest)
-    await office.calls.watch(approval.checkpoint_id)
+    await office.call_records.watch(approval.checkpoint_id)
     unused = decision.changed(status=Status.CANCELLED, reason="no use")
     await write(storage.approvals, approval.key, refused_by_run, decision=unused)
     started = WorkStarted(checkpoint_id=approval.checkpoint_id, address=approval.address)
-    await office.calls.noted(started)
+    await office.call_records.noted(started)
     assert (await storage.approvals.get(approval.approval_id)).execution == Execution()
 
 

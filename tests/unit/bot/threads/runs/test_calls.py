@@ -16,6 +16,7 @@ from agents.core.scope import StartingCall
 from agents.models import call
 from bot.approvals.disclosure import Surface
 from bot.records.approval import Approval, Decision, ExecutionState, Status
+from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.calls import Calls
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
@@ -32,7 +33,10 @@ class Payment:
     def __init__(self, office: Office, approval: Approval, quick: timedelta) -> None:
         self.office, self.approval, self.storage = office, approval, office.storage
         self.drawn: list[str] = []
-        self.calls = replace(office.calls, quick=quick, redraw=self.drawn.append, _turns={})
+        self.records = CallRecords(
+            storage=office.storage, clock=office.clock, redraw=self.drawn.append, quick=quick
+        )
+        self.calls = replace(office.calls, records=self.records, redraw=self.drawn.append)
 
     @classmethod
     async def approved(cls, storage: SqliteStores, quick: timedelta = QUICK) -> Payment:
@@ -44,7 +48,7 @@ class Payment:
             surface=Surface.CARD,
         )
         payment = cls(office, decided, quick)
-        await payment.calls.watch(TURN, known=[decided])
+        await payment.records.watch(TURN, known=[decided])
         return payment
 
     async def start(self, **more: Any) -> object:
@@ -62,11 +66,11 @@ class Payment:
     async def end(self, outcome: ToolOutcome = ToolOutcome.RAN) -> None:
         at = self.approval.address
         notice = CallFinished(checkpoint_id=TURN, address=at, outcome=outcome, text="paid")
-        await self.calls.noted(notice)
+        await self.records.noted(notice)
 
     async def doubt(self) -> None:
         at = self.approval.address
-        await self.calls.noted(WorkInDoubt(checkpoint_id=TURN, address=at))
+        await self.records.noted(WorkInDoubt(checkpoint_id=TURN, address=at))
 
     async def state(self) -> ExecutionState:
         return (await self.storage.approvals.get(self.approval.approval_id)).execution.state
@@ -88,7 +92,7 @@ async def test_a_slow_call_draws_that_it_runs(storage: SqliteStores) -> None:
     payment = await Payment.approved(storage, SLOW)
     await payment.start()
     async with asyncio.timeout(60):
-        await asyncio.wait(list(payment.calls._turns[TURN].showing.values()))
+        await asyncio.wait(list(payment.records._turns[TURN].showing.values()))
     assert payment.drawn == [payment.approval.approval_id]
     await payment.end()
     assert (await payment.state(), len(payment.drawn)) == (ExecutionState.ENDED, 2)
@@ -97,8 +101,8 @@ async def test_a_slow_call_draws_that_it_runs(storage: SqliteStores) -> None:
 async def test_nothing_is_drawn_any_more_of_a_turn_that_is_forgotten(storage: SqliteStores) -> None:
     payment = await Payment.approved(storage, SLOW)
     await payment.start()
-    (task,) = payment.calls._turns[TURN].showing.values()
-    payment.calls.forget(TURN)
+    (task,) = payment.records._turns[TURN].showing.values()
+    payment.records.forget(TURN)
     await asyncio.wait([task])
     assert payment.drawn == []
 
@@ -135,10 +139,11 @@ async def test_a_start_that_led_to_nothing_may_be_repeated_by_another_process(
 ) -> None:
     payment = await Payment.approved(storage)
     await payment.start()  # its process dies before the journal
-    payment.calls = replace(payment.calls, owner="second", _turns={})
-    await payment.calls.watch(TURN)
+    payment.records = replace(payment.records, _turns={})
+    payment.calls = replace(payment.calls, owner="second", records=payment.records)
+    await payment.records.watch(TURN)
     assert isinstance(await payment.start(), dict)
-    [newest] = payment.calls.watched(TURN)
+    [newest] = payment.records.watched(TURN)
     assert (newest.execution.state, newest.execution.runner) == (ExecutionState.STARTED, "second")
 
 
@@ -169,7 +174,7 @@ async def test_an_idempotent_call_in_doubt_starts_again(storage: SqliteStores) -
     await payment.start(is_idempotent=True)
     payment.office.clock.forward(hours=5)
     assert isinstance(await payment.start(is_idempotent=True, repeats=True), dict)
-    [newest] = payment.calls.watched(TURN)
+    [newest] = payment.records.watched(TURN)
     assert (newest.execution.mode, newest.execution.started_ms) == (
         "idempotent",
         payment.office.clock(),
@@ -187,7 +192,7 @@ async def test_a_call_that_is_stopped_before_it_runs_again_may_still_have_run(
 
 async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStores) -> None:
     payment = await Payment.approved(storage)
-    await payment.calls.noted(
+    await payment.records.noted(
         WorkStarted(
             checkpoint_id=TURN,
             address=payment.approval.address,
@@ -195,6 +200,6 @@ async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteS
             frozen={"start_number": 7},
         )
     )
-    [newest] = payment.calls.watched(TURN)
+    [newest] = payment.records.watched(TURN)
     assert (newest.execution.state, newest.execution.number) == (ExecutionState.STARTED, 7)
     assert payment.drawn == [newest.approval_id]

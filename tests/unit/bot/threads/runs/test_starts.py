@@ -150,6 +150,7 @@ class Desk:
         office = Office(storage, [], clock=self.clock, directory=self.directory)
         self.calls = Calls(
             storage=storage,
+            records=office.call_records,
             votes=lambda: office.approvals.votes,
             clock=self.clock,
             owner="office",
