@@ -34,6 +34,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from agents import ChatModelAgent, tool
 from agents.models import AnsweringModel, call, say
 from bot.clock import system_clock
+from bot.ports.process import Clock
 from bot.questions.record import Rules
 from bot.slack.app import build
 from bot.slack.bot import Countersign
@@ -361,6 +362,8 @@ async def a_turn_stage(
     *,
     model: Callable[[], Model] = payer,
     sleep: Callable[[float], Awaitable[None]] = _at_once,
+    clock: Clock = system_clock,
+    pacer: Pacer | None = None,
 ) -> AsyncIterator[TurnStage]:
     """A bot on a database, which is opened and closed with the block."""
     async with AsyncExitStack() as stack:
@@ -382,7 +385,9 @@ async def a_turn_stage(
             storage=noted,
             roster=Roster(agents={"*": agent}),
             rules=rules,
-            process=Process(owner="bench", clock=system_clock, pacer=Pacer(limits={}), sleep=sleep),
+            process=Process(
+                owner="bench", clock=clock, pacer=pacer or Pacer(limits={}), sleep=sleep
+            ),
             policy=of_settings(APPROVERS="channel", CHANNELS=CHANNEL),
         )
         stack.push_async_callback(bot.tasks.drain, patience=timedelta(seconds=5))
