@@ -323,7 +323,8 @@ class ProgramExecutions:
             await update(self.storage.approvals, name, partial(not_run, attempt=attempt))
             raise _frozen(approval, number)
         now = self.clock()
-        if approval.decision is not None:  # the process of the last vote may have died
+        is_first = approval.execution.program.generation == 1
+        if approval.decision is not None and is_first:  # the process of the last vote may have died
             entries = decision_entries(approval, approval.decision)
             await self.storage.audit.append(*entries)
         await note(

@@ -251,8 +251,14 @@ async def test_people_let_a_lost_call_run_again(storage: SqliteStores) -> None:
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
     after = await programs_of(office).get(a_caller(), request.id)
     assert after.execution.state == "ready"
+    office.clock.forward(seconds=1)
     second = await programs_of(office).start(a_caller(), request.id, a_start(request))
     assert second.generation == 2
+    await office.queue.run()
+    record = await the_record(office, request)
+    audit = await storage.audit.of_thread(record.thread_id, limit=100)
+    about = [entry.action for entry in audit if entry.approval_id == request.id]
+    assert (about.count("decided"), about.count("started")) == (1, 2)
 
 
 async def test_people_give_a_lost_call_up(storage: SqliteStores) -> None:
