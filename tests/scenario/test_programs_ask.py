@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import httpx
@@ -268,3 +270,39 @@ async def test_people_edit_a_text_of_a_command_before_it_runs(tmp_path: Path) ->
         await stage.sandbox.submit(stage.user("Ada"), view, values_of(view, replicas="5"))
         printed, said = await job.communicate()
         assert (job.returncode, printed) == (0, b"scaled to=5\n"), said
+
+
+@asynccontextmanager
+async def a_shell_job(tmp_path: Path, url: str, key: str) -> AsyncIterator[asyncio.Task[int]]:
+    """The shell script of the page, as it is printed there; it writes `deployed`."""
+    page = (ROOT / "docs" / "how-to" / "ask-from-a-program.md").read_text(encoding="utf-8")
+    script = next(text for text in page.split("```sh\n") if "jq -r .id" in text).split("```")[0]
+    deploy = tmp_path / "deploy.sh"
+    deploy.write_text("#!/bin/sh\necho $* > deployed\n")
+    deploy.chmod(0o755)
+    environ = {"COUNTERSIGN_URL": url, "COUNTERSIGN_KEY": key, "PATH": os.environ["PATH"]}
+    job = await asyncio.create_subprocess_exec("sh", "-c", script, cwd=tmp_path, env=environ)
+    yield asyncio.create_task(job.wait())
+
+
+needs_jq = pytest.mark.skipif(not (which("curl") and which("jq")), reason="needs curl and jq")
+
+
+@needs_jq
+async def test_the_shell_script_of_the_page_deploys_what_people_approved(tmp_path: Path) -> None:
+    """Check 2."""
+    async with a_door(tmp_path) as (stage, url, key), a_shell_job(tmp_path, url, key) as job:
+        card = await stage.card(word=APPROVE)
+        await stage.click("Ada", card, APPROVE)
+        assert await job == 0
+        assert (tmp_path / "deployed").read_text() == "payments 1.4.2\n"
+
+
+@needs_jq
+async def test_a_server_that_stops_makes_the_shell_script_not_deploy(tmp_path: Path) -> None:
+    """Check 2."""
+    async with a_door(tmp_path) as (stage, url, key), a_shell_job(tmp_path, url, key) as job:
+        await stage.card(word=APPROVE)
+        await stage.stop_bot()
+        assert await job != 0
+        assert not (tmp_path / "deployed").exists()
