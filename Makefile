@@ -99,6 +99,9 @@ chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.chaos --votes --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)
 	$(BIN)/python -m tests.chaos --votes --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
 		--database sqlite
+	$(BIN)/python -m tests.chaos --programs --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40)
+	$(BIN)/python -m tests.chaos --programs --seeds $(or $(SEEDS),3) --threads $(or $(THREADS),40) \
+		--database sqlite
 	$(BIN)/python -m pytest --hypothesis-profile thorough $(LARGE)
 
 mutants: $(VENV)/.mutants

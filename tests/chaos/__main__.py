@@ -19,6 +19,7 @@ from pymongo import monitoring
 from bot.stores import Stores
 from tests.chaos.council import Council
 from tests.chaos.play import Play, Report, Setting
+from tests.chaos.programs import AskingPrograms
 from tests.support.mongo import DRIVERS, spawn_mongo_server
 from tests.support.mongo_listener import LISTENER
 from tests.support.stores import MongoStores, SqliteStores
@@ -110,6 +111,7 @@ CRASHING_EACH = 25
 
 async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]) -> Report:
     """One run with its own database."""
+    kind = AskingPrograms if arguments.programs else Council if arguments.votes else Play
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
         make_storage, database = _database(arguments.database, directory, stack)
@@ -124,13 +126,15 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             points=points,
             kills=arguments.kills,
             trouble=not arguments.calm,
-            freezes=arguments.freezes,
-            crashing=() if arguments.votes else range(0, arguments.threads, CRASHING_EACH),
+            freezes=arguments.freezes or arguments.programs,
+            crashing=()
+            if arguments.votes or arguments.programs
+            else range(0, arguments.threads, CRASHING_EACH),
             raising=0.0 if arguments.votes else arguments.raising,
             faults=arguments.faults if arguments.database == "sqlite" else 0.0,
             expire_s=40 + arguments.threads // 4,  # people need their time
         )
-        playing = Council(setting) if arguments.votes else Play(setting)
+        playing = kind(setting)
         await playing.run()
         storage = make_storage()
         await storage.open()
@@ -176,6 +180,7 @@ async def main() -> int:
     )
     parser.add_argument("--every-point", action="store_true", help="die at each known point once")
     parser.add_argument("--votes", action="store_true", help="people vote under a policy")
+    parser.add_argument("--programs", action="store_true", help="programs ask, and die")
     parser.add_argument("--freezes", action="store_true", help="somebody freezes and lifts")
     parser.add_argument("--calm", action="store_true", help="Slack behaves")
     parser.add_argument(

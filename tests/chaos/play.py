@@ -25,7 +25,7 @@ from bot.stores import Stores
 from slack_sandbox.server import Sandbox
 from slack_sandbox.workspace.records import SlackChannel
 from storage.audit import AuditEntry
-from storage.errors import RecordNotFoundError, StoreUnavailableError
+from storage.errors import RecordNotFoundError, StorageError
 from storage.mongo import Driver
 from tests.chaos import process
 from tests.chaos.agent import CRASHING, EFFECTS, effects
@@ -214,7 +214,7 @@ class Play:
             try:
                 async with self._beside() as storage:
                     await self._freeze_once(storage)
-            except StoreUnavailableError:
+            except StorageError:
                 continue  # the first bot has not made the database yet
 
     async def _freeze_once(self, storage: Stores) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.chaos.council import Council
 from tests.chaos.play import Play, Report, Setting
 from tests.chaos.points import FAULT
+from tests.chaos.programs import AskingPrograms
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.stores import MongoStores, SqliteStores
 
@@ -166,3 +167,50 @@ async def test_no_vote_is_lost_or_counted_twice(tmp_path: Path) -> None:
     assert report.votes >= 6
     assert report.by_grant >= 1
     assert report.unrecorded.total() <= report.votes / 4
+
+
+async def test_programs_that_die_are_answered_once_and_run_once(tmp_path: Path) -> None:
+    """Checks 5, 6 and 32, small: programs and bots die, people click, somebody freezes."""
+    directory = tmp_path / "data"
+    setting = Setting(
+        directory=tmp_path,
+        database={"COUNTERSIGN_DATA_DIR": str(directory)},
+        open_storage=lambda: SqliteStores(directory),
+        threads=8,
+        wishes=(60, 10, 20, 0),
+        expire_s=60,
+        hurry=3,
+        processes=1,
+        points=("approvals.insert >", "approvals.replace >", "switches.replace >"),
+        kills=1,
+        freezes=True,
+        luck=False,
+        seed=16,
+    )
+    play = AskingPrograms(setting)
+    report = await played(play, SqliteStores(directory))
+    assert report.wrong == []
+    assert report.deaths["program"] >= 1
+    assert report.deaths.total() - report.deaths["program"] >= 2
+
+
+@pytest.mark.mongo
+async def test_programs_of_three_bots(tmp_path: Path, mongo_server: MongoServer) -> None:
+    uri = mongo_server.new_uri()
+    setting = Setting(
+        directory=tmp_path,
+        database={"MONGODB_URI": uri},
+        open_storage=lambda: MongoStores(uri, driver="pymongo"),
+        threads=6,
+        wishes=(60, 10, 20, 0),
+        expire_s=60,
+        hurry=3,
+        drivers=DRIVERS,
+        points=("approvals.insert >", "approvals.replace >", "switches.replace >"),
+        kills=1,
+        freezes=True,
+        luck=False,
+        seed=17,
+    )
+    report = await played(AskingPrograms(setting), MongoStores(uri, driver="pymongo"))
+    assert report.wrong == []
