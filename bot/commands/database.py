@@ -13,6 +13,7 @@ from bot.config.stores import has_database
 from bot.errors import CopyInPlaceError
 from bot.maintenance.clocks import clock_difference, say_difference
 from bot.records.switch import SWITCH_ID
+from bot.records.webhooks import EndpointStatus
 from bot.stores import Stores
 from bot.words.times import utc
 from storage.errors import (
@@ -154,6 +155,17 @@ async def _examined(storage: Stores) -> AsyncIterator[Finding]:
         yield finding
     async for finding in _ending(storage):
         yield finding
+    async for finding in _silent(storage):
+        yield finding
+
+
+async def _silent(storage: Stores) -> AsyncIterator[Finding]:
+    """List the endpoints of programs that get no events."""
+    for endpoint in await storage.webhooks.all_endpoints():
+        if endpoint.status is not EndpointStatus.ON:
+            text = f"{endpoint.id} is {endpoint.status}, so its program gets no events"
+            remedy = f"when its receiver works: countersign webhooks redrive {endpoint.id}"
+            yield Finding(subject="webhooks", text=text, remedy=remedy)
 
 
 async def _ending(storage: Stores) -> AsyncIterator[Finding]:

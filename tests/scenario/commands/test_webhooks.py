@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from bot.commands.call import Finding
+from bot.commands.database import look_at_storage
+from bot.config.settings import Settings
 from bot.records.webhooks import EndpointStatus
 from bot.stores import Stores
-from tests.contract.builders import a_delivery, a_program
+from tests.contract.builders import a_delivery, a_program, an_endpoint
 from tests.scenario.commands.test_upkeep import Place, place
 
 __all__ = ["place"]
@@ -90,3 +94,17 @@ def test_44_events_are_sent_again(place: Place) -> None:
         assert len((await store.queues.due(now_ms=1 << 50, limit=9))[0].waiting) == 1
 
     with_program(place, work)
+
+
+def test_the_doctor_names_an_endpoint_that_gets_no_events(place: Place) -> None:
+    async def work(storage: Stores) -> None:
+        await storage.webhooks.endpoints.insert(an_endpoint(status=EndpointStatus.PAUSED))
+
+    async def look() -> list[Finding]:
+        looking = look_at_storage(Settings.load(place.environ), Settings.make_storage)
+        return [finding async for finding in looking if finding.subject == "webhooks"]
+
+    with_program(place, work)
+    (silent,) = asyncio.run(look())
+    assert silent.text == "whe_1 is paused, so its program gets no events"
+    assert silent.remedy.endswith("countersign webhooks redrive whe_1")
