@@ -27,7 +27,7 @@ from bot.api.limits import MOST_STREAMS, READS_PER_MINUTE, HeldCalls, RateLimit
 from bot.api.openapi import VERSION, openapi_document
 from bot.api.ports import ApiCaller, ProgramUseCases, RequestFilter
 from bot.api.problems import CODES, ApiFault, ApiProblemError
-from bot.api.routes import HOOK, IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
+from bot.api.routes import HOOK, IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, WITHIN, ApiRoute
 from bot.api.shapes import (
     ENDPOINT_ID,
     REQUEST_ID,
@@ -275,7 +275,7 @@ class ApiDoor:
         program = caller.program
         if route.scope is not None and route.scope not in program.scopes:
             raise ApiProblemError("scope-missing", f"the call needs {route.scope}")
-        if route.header == IDEMPOTENCY_KEY or route.name == HOOK:
+        if IDEMPOTENCY_KEY in route.headers or route.name == HOOK:
             most = program.limits.create
             self._rates.take(f"create:{program.id}", per_minute=most, burst=ceil(most / 2))
         else:
@@ -389,7 +389,8 @@ class ApiDoor:
 
     async def _start_thread(self, call: ProgramRequest) -> web.Response:
         key, asked = _idempotency_key(call.http), cast(ApiCreateThread, call.body)
-        starting = self.use.start_thread(call.caller, asked, idempotency_key=key)
+        within = call.http.headers.get(WITHIN, "")
+        starting = self.use.start_thread(call.caller, asked, idempotency_key=key, within=within)
         thread, is_new = await self._whole(starting)
         answer = _answer(thread, status=201 if is_new else 200)
         if is_new:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from bot.api.problems import CODES
-from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, ApiRoute
+from bot.api.routes import IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, WITHIN, ApiRoute
 from bot.api.shapes import (
     ENDPOINT_ID,
     REQUEST_ID,
@@ -34,6 +34,11 @@ _HEADERS = {
             "pattern": r"^[\x21-\x7e]+$",
         },
         "description": "Names the request; bare, or as a quoted string.",
+    },
+    WITHIN: {
+        "required": False,
+        "schema": {"type": "string", "maxLength": 300},
+        "description": "From a tool of an agent: what `current_checkpoint_id()` returns.",
     },
     LAST_EVENT: {
         "required": False,
@@ -132,8 +137,8 @@ def _parameters(route: ApiRoute) -> Iterator[dict[str, Any]]:
             parameter = {"schema": {"type": "string", "pattern": ids[0]}}
         if f"{{{name}}}" in route.path:
             yield {"name": name, "in": "path", "required": True, **parameter}
-    if route.header:
-        yield {"name": route.header, "in": "header", **_HEADERS[route.header]}
+    for header in route.headers:
+        yield {"name": header, "in": "header", **_HEADERS[header]}
     if route.query is not None:
         for name, schema in route.query.model_json_schema()["properties"].items():
             yield {"name": name, "in": "query", "required": False, "schema": _renamed(schema)}

@@ -190,9 +190,15 @@ class ProgramUseCases(Protocol):
         """
 
     async def start_thread(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
     ) -> tuple[ApiThread, bool]:
         """Start an agent's thread, or return the one of the key; and whether it is new.
+
+        Args:
+            caller: The program.
+            asked: The body.
+            idempotency_key: Names the thread for a day.
+            within: Id of the run whose tool asks; empty outside of one.
 
         Raises:
             ApiProblemError: A check of the table failed; nothing is stored.

@@ -34,6 +34,7 @@ from bot.records.programs import ProgramScope
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 LAST_EVENT = "Last-Event-ID"
+WITHIN = "Countersign-Thread"
 HOOK = "hookClaudeCode"
 """The operation that answers each fault with a refusal, see `bot.api.hooks`."""
 
@@ -53,7 +54,7 @@ class ApiRoute:
         scope: The right that its key needs; None for any.
         body: Shape of the body; None without one.
         query: Shape of the query; None without one.
-        header: Name of a header that it reads; empty for none.
+        headers: Names of headers that it reads.
         answer: Shape of the answer; None for text.
         media: Media type of the answer.
         statuses: Status codes of answers without a problem, with their meaning.
@@ -68,7 +69,7 @@ class ApiRoute:
     scope: ProgramScope | None = None
     body: type[BaseModel] | None = None
     query: type[BaseModel] | None = None
-    header: str = ""
+    headers: tuple[str, ...] = ()
     answer: type[BaseModel] | None = None
     media: str = "application/json"
     statuses: tuple[tuple[int, str], ...] = ((200, "Done"),)
@@ -88,7 +89,7 @@ ROUTES = (
         scope=WRITE,
         body=ApiCreateRequest,
         query=ApiWaitQuery,
-        header=IDEMPOTENCY_KEY,
+        headers=(IDEMPOTENCY_KEY,),
         answer=ApiRequest,
         statuses=((201, "Made"), (200, "There was one for this key and body")),
         problems=(400, 401, 403, 409, 413, 415, 422, 429, 503),
@@ -163,7 +164,7 @@ ROUTES = (
         summary="Start an agent without a person's message",
         scope=ProgramScope.THREADS,
         body=ApiCreateThread,
-        header=IDEMPOTENCY_KEY,
+        headers=(IDEMPOTENCY_KEY, WITHIN),
         answer=ApiThread,
         statuses=((201, "Made"), (200, "There was one for this key and body, within 24 h")),
         problems=(400, 401, 403, 409, 413, 415, 422, 429, 503),
@@ -253,7 +254,7 @@ ROUTES = (
         path="/v1/events",
         summary="Present states of own requests, as they change, as server-sent events",
         scope=READ,
-        header=LAST_EVENT,
+        headers=(LAST_EVENT,),
         media="text/event-stream",
         statuses=((200, "The stream"),),
         problems=_EVERY,

@@ -27,6 +27,7 @@ from bot.threads.runs.streaming import post_id
 from bot.triggers.starting import ThreadStarts
 from bot.triggers.triggers import AgentTriggers
 from storage.errors import RecordNotFoundError
+from storage.thread_ids import thread_of
 
 _FINGERPRINTED = ("agent", "title", "text", "requested_for")
 _DETAILS = {
@@ -65,7 +66,7 @@ class ProgramThreads:
     url: str
 
     async def create(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, depth: int = 1
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
     ) -> tuple[ApiThread, bool]:
         """Start a thread, or find the one that the key has named in the last 24 hours.
 
@@ -86,16 +87,16 @@ class ProgramThreads:
             name, start = await starts.known(lambda n: _id(program, idempotency_key, n), print_)
             if start is not None:
                 return await self.state(start), False
-            start = await self._made(caller, asked, name=name, channel=channel, depth=depth)
+            start = await self._made(caller, asked, name=name, channel=channel, within=within)
             start = start.changed(fingerprint=print_, origin=start.origin.changed(claims=claims))
             if await starts.start(start):
                 return await self.state(start), True
         except StartRefusedError as refused:
             raise problem_of(refused) from refused
-        return await self.create(caller, asked, idempotency_key=idempotency_key, depth=depth)
+        return await self.create(caller, asked, idempotency_key=idempotency_key, within=within)
 
     async def _made(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, name: str, channel: str, depth: int
+        self, caller: ApiCaller, asked: ApiCreateThread, *, name: str, channel: str, within: str
     ) -> ThreadStart:
         program, starts = caller.program, self.starts()
         now = starts.clock()
@@ -120,11 +121,21 @@ class ProgramThreads:
             text=mask_text(asked.text),
             fingerprint="",
             metadata=dict(asked.metadata),
-            depth=depth,
+            depth=await self._depth(within),
             requesters=tuple(all_requesters(origin)),
             created_ms=now,
             expires_ms=now + asked.expires_in * 1_000,
         )
+
+    async def _depth(self, within: str) -> int:
+        """Return how many starts without a person lead to a thread of a run's tool."""
+        if not within:
+            return 1
+        try:
+            return (await self.storage.threads.get(thread_of(within))).depth + 1
+        except RecordNotFoundError as error:
+            detail = "Countersign-Thread names no run: send what current_checkpoint_id() returns."
+            raise ApiProblemError("invalid", detail) from error
 
     async def _claims(self, program: ProgramRecord, asked: ApiCreateThread) -> dict[str, str]:
         """Check the person whom the program names; return the name by Slack user id."""

@@ -158,10 +158,12 @@ class Programs:
         return await self.executions.introspect(caller, token=token, digest=digest, consume=consume)
 
     async def start_thread(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
     ) -> tuple[ApiThread, bool]:
         """Start an agent's thread, once per idempotency key and day."""
-        return await self.threads.create(caller, asked, idempotency_key=idempotency_key)
+        return await self.threads.create(
+            caller, asked, idempotency_key=idempotency_key, within=within
+        )
 
     async def thread(self, caller: ApiCaller, thread: str) -> ApiThread:
         """Return the present state of a thread."""

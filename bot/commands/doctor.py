@@ -31,7 +31,7 @@ from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 from bot.slack.ratelimit import Pacer
 from bot.stores import Stores
-from bot.threads.named_agents import load_roster
+from bot.threads.named_agents import Roster, load_roster
 from bot.words.mrkdwn import is_person
 
 TIMEOUT_S = 10
@@ -100,7 +100,8 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
         return
     transport = "Socket Mode" if settings.is_socket_mode else "HTTP"
     yield Finding(subject="settings", text=f"complete; connects to Slack over {transport}")
-    findings, agents = _look_at_agents(settings, tools)
+    findings, roster = _look_at_agents(settings, tools)
+    agents = tuple(roster.agents.values())
     faults = await _policy_faults(settings, agents)
     for finding in (*findings, *faults):
         yield finding
@@ -108,7 +109,7 @@ async def examine(environ: Mapping[str, str], tools: Tools) -> AsyncIterator[Fin
         yield await _look_at_model(settings, tools.load_model, tools.ask_model)
     async for finding in look_at_storage(settings, tools.make_storage):
         yield finding
-    async for finding in _look_at_slack(settings, agents, tools.clock, has_faults=bool(faults)):
+    async for finding in _look_at_slack(settings, roster, tools.clock, has_faults=bool(faults)):
         yield finding
 
 
@@ -123,14 +124,14 @@ def _look_at_manifest(text: str) -> Finding:
     return Finding(subject="manifest.yml", text="matches this release")
 
 
-def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Sequence[Agent]]:
+def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Roster]:
     """Load the agents; return the findings and the agents, without agents after a failure."""
     try:
         roster = load_roster(settings, tools.load_model(settings.model), load=tools.load_agents)
     except InvalidSettingsError as error:
-        return [_finding(problem) for problem in error.problems], ()
+        return [_finding(problem) for problem in error.problems], Roster(agents={})
     except SettingsError as error:
-        return [_finding(error)], ()
+        return [_finding(error)], Roster(agents={})
     agents = roster.agents
     names = ", ".join(dict.fromkeys(agent.name for agent in agents.values()))
     text = f"{names}, with the model {settings.model}"
@@ -138,7 +139,7 @@ def _look_at_agents(settings: Settings, tools: Tools) -> tuple[list[Finding], Se
     text += "".join(f"; limits of {words}" for words in limits)
     if tools.ask_model is None:
         text += "; model not tested (add --model to test it)"
-    return [Finding(subject="agent", text=text)], tuple(agents.values())
+    return [Finding(subject="agent", text=text)], roster
 
 
 async def _policy_faults(settings: Settings, agents: Sequence[Agent]) -> list[Finding]:
@@ -178,8 +179,9 @@ async def _look_at_model(
 
 
 async def _look_at_slack(
-    settings: Settings, agents: Sequence[Agent], clock: Clock, *, has_faults: bool
+    settings: Settings, roster: Roster, clock: Clock, *, has_faults: bool
 ) -> AsyncIterator[Finding]:
+    agents = tuple(roster.agents.values())
     token = settings.slack_bot_token.get_secret_value()
     client = AsyncWebClient(token=token, base_url=settings.slack_api_url, timeout=TIMEOUT_S)
     try:
@@ -201,6 +203,8 @@ async def _look_at_slack(
             yield await look_at_policy(settings.policy, world_of(agents), slack)
         async for finding in _look_at_deciders(settings, named, directory):
             yield finding
+        if roster.triggers or roster.schedules:
+            yield await _look_at_starts(roster, directory)
     yield await _look_at_transport(settings, client)
 
 
@@ -236,6 +240,25 @@ async def _look_at_deciders(
         yield await _look_at_people("COUNTERSIGN_AGENT", named, directory)
     if settings.channels or CHANNEL in named:
         yield await _look_at_channels(settings, named, directory)
+
+
+async def _look_at_starts(roster: Roster, directory: SlackDirectory) -> Finding:
+    """Check the owners and the channels of triggers and schedules."""
+    faults: list[str] = []
+    entries = {**roster.triggers, **roster.schedules}
+    for name, entry in entries.items():
+        try:
+            if not (await directory.person(entry.owner)).is_full_member:
+                faults.append(f"the owner of {name} is no active full member")
+            if not await directory.is_in(entry.channel):
+                faults.append(f"the bot isn't in {entry.channel} of {name}")
+        except DirectoryError as error:
+            faults.append(f"can't look up {name} ({error.detail})")
+    subject = "triggers and schedules"
+    if faults:
+        remedy = "name another owner, or invite the bot: nothing starts"
+        return Finding(subject=subject, text="; ".join(faults), remedy=remedy)
+    return Finding(subject=subject, text=", ".join(entries))
 
 
 async def _look_at_channels(

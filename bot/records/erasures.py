@@ -136,9 +136,12 @@ class RetentionStore:
         await self._threads.release(thread_id, fence=fence)
 
     async def erase_ephemeral(self, *, before_ms: int, limit: int) -> int:
-        """Delete sent ephemeral messages that are older; return their number."""
+        """Delete older ephemeral messages that were sent, and starts that began no thread."""
         where = {"created_ms": {"$lt": before_ms}, "due_ms": None}
-        return await self._collections["ephemeral_messages"].delete(where, limit=limit)
+        erased = await self._collections["ephemeral_messages"].delete(where, limit=limit)
+        starts = self._collections["thread_starts"]
+        unbegun = {"thread_id": "", "created_ms": {"$lt": before_ms}}
+        return erased + await starts.delete(unbegun, limit=limit)
 
 
 def wheres_of(thread_id: str) -> dict[str, list[Where]]:

@@ -22,7 +22,7 @@ class ThreadStart(WorkDocument):
             Index(("created_ms",)),
             Index(("channel_id", "created_ms")),
             Index(("origin.program", "created_ms")),
-            Index(("thread_id",)),
+            Index(("thread_id", "created_ms")),
         ),
     )
 

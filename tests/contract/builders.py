@@ -5,9 +5,10 @@ from typing import Any
 
 from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.messages import EphemeralMessage, Message, Post
-from bot.records.origin import AgentRun, RequestPlace
+from bot.records.origin import AgentRun, RequestDoor, RequestOrigin, RequestPlace
 from bot.records.people import DelegationRecord, Grant, PersonRecord
 from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramScope, program_id
+from bot.records.starts import ThreadStart
 from bot.records.thread import Thread
 from bot.records.webhooks import (
     WebhookDelivery,
@@ -211,3 +212,20 @@ def a_delivery(sequence: int, **changes: Any) -> WebhookDelivery:
         at_ms=sequence,
     )
     return delivery.changed(**changes)
+
+
+def a_start(start_id: str = "thr_1", **changes: Any) -> ThreadStart:
+    start = ThreadStart(
+        id=start_id,
+        team_id="T1",
+        channel_id="C1",
+        origin=RequestOrigin(door=RequestDoor.TRIGGER, program="trg_pager", owner="U1"),
+        agent_name="ops",
+        title="Alert",
+        text="p99 is high",
+        fingerprint=DIGEST,
+        requesters=("U1",),
+        created_ms=1_000,
+        expires_ms=9_000,
+    )
+    return start.changed(**changes)

@@ -18,6 +18,7 @@ from tests.contract.builders import (
     a_message,
     a_post,
     a_queue,
+    a_start,
     a_thread,
     a_whisper,
     an_approval,
@@ -50,6 +51,7 @@ async def fill(storage: Stores, thread_id: str = THREAD_ID, **changes: Any) -> N
     await storage.ephemeral_messages.insert(a_whisper(f"w-{ts}", thread_ts=ts, due_ms=None))
     grant = a_grant(f"{thread_id}:grant:1", thread_id=thread_id)
     await storage.grants.add(grant.changed(ended_ms=9_000))
+    await storage.starts.insert(a_start(f"thr_{ts}", thread_id=thread_id))
     await storage.audit.append(an_entry(f"e-{ts}", thread_id=thread_id))
     await storage.webhooks.queues.insert(a_queue(f"apr_{ts}", thread_id=thread_id))
     await storage.webhooks.keep(a_delivery(1, id=f"whe_1:{ts}", thread_id=thread_id))
@@ -73,6 +75,7 @@ FULL = {
     "ephemeral_messages": 1,
     "grants": 1,
     "posts": 1,
+    "thread_starts": 1,
     "webhook_queues": 1,
     "webhook_deliveries": 1,
     "log": 2,
@@ -276,7 +279,10 @@ async def test_private_answers_that_are_over_are_erased_by_age(storage: Stores) 
     await storage.ephemeral_messages.insert(a_whisper("due", due_ms=5, created_ms=10))
     await storage.ephemeral_messages.insert(a_whisper("young", due_ms=None, created_ms=30))
 
-    assert await storage.retention.erase_ephemeral(before_ms=30, limit=9) == 1
+    await storage.starts.insert(a_start("failed", failure="no channel", created_ms=10))
+    await storage.starts.insert(a_start("begun", thread_id="T1:C1:1.0", created_ms=10))
+    assert await storage.retention.erase_ephemeral(before_ms=30, limit=9) == 2
     assert await storage.retention.erase_ephemeral(before_ms=30, limit=9) == 0
     assert not await storage.ephemeral_messages.insert(a_whisper("young"))
+    assert not await storage.starts.insert(a_start("begun"))
     assert await storage.ephemeral_messages.insert(a_whisper("old"))

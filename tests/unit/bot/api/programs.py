@@ -241,7 +241,7 @@ class FakeUseCases:
         return ApiPerson(id=caller.program.owner_id, name="Olga")
 
     async def start_thread(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
     ) -> tuple[ApiThread, bool]:
         self._fail()
         place = (caller.program.id, idempotency_key)

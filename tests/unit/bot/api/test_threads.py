@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from agents.models import Turn, call, say
+from agents.tools import current_checkpoint_id
 from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiCreateThread, ApiThread
@@ -256,6 +258,36 @@ async def test_another_program_sees_no_thread(storage: SqliteStores) -> None:
     for use in (programs_of(office).thread, programs_of(office).stop_thread):
         with pytest.raises(ApiProblemError, match="not-found"):
             await use(other, started.id)
+
+
+async def test_a_thread_that_no_person_started_starts_no_thread(storage: SqliteStores) -> None:
+    """9, row 22: the tool sends `current_checkpoint_id()`."""
+    runs: list[str] = []
+
+    @tool
+    def chain() -> str:
+        """Tell in which run this is."""
+        runs.append(current_checkpoint_id())
+        return "ok"
+
+    turns: list[Turn] = [[call("chain", {}, id="c1")], [say("ok")]] * 2
+
+    def an_agent(model: ScriptedModel) -> Agent:
+        return ChatModelAgent(name="A", model=model, tools=[chain])
+
+    rule = {"name": "free", "when": {"origin": ["api", "slack"]}, "then": "allow"}
+    office = an_office(storage, rule, turns_of_model=[*turns, [say("ok")]], make_agent=an_agent)
+    programs = programs_of(office)
+    await office.hear("<@UBOT> chain")
+    await a_thread(office)
+    of_person, of_program = runs
+    with pytest.raises(ApiProblemError) as caught:
+        await programs.start_thread(CI, a_body(), idempotency_key="x", within=of_program)
+    assert caught.value.code == "too-deep"
+    with pytest.raises(ApiProblemError, match="names no run"):
+        await programs.start_thread(CI, a_body(), idempotency_key="x", within="T1:C1:0#1")
+    started, _ = await programs.start_thread(CI, a_body(), idempotency_key="x", within=of_person)
+    assert started.depth == 1
 
 
 async def test_a_secret_in_the_text_is_masked(storage: SqliteStores) -> None:

@@ -529,6 +529,24 @@ async def test_scopes_that_are_not_needed_are_named(
     assert "consider removing: files:read" in str(findings["scopes"])
 
 
+async def test_owners_and_channels_of_schedules(
+    environ: dict[str, str], sandbox: Sandbox, tmp_path: Path
+) -> None:
+    task = 'cron: "0 9 * * mon", text: Look.'
+    file = tmp_path / "countersign.yaml"
+    good = f"good: {{channel: {sandbox.channel_ids[0]}, owner: {ADA}, {task}}}"
+    bad = f"bad: {{channel: {sandbox.channel_ids[0]}, owner: {GUS}, {task}}}"
+    agents = 'version: 1\nagents: {ops: {use: "bot.demo:build", channels: ["*"]}}\n'
+    environ["COUNTERSIGN_AGENTS_FILE"] = str(file)
+    file.write_text(f"{agents}schedules:\n  {good}\n")
+    subject = "triggers and schedules"
+    assert str((await look(environ))[subject]) == f"ok  {subject}: good"
+    file.write_text(f"{agents}schedules:\n  {good}\n  {bad}\n")
+    finding = (await look(environ))[subject]
+    assert not finding.is_ok
+    assert finding.text == "the owner of bad is no active full member"
+
+
 async def test_good_approvers(environ: dict[str, str]) -> None:
     findings = await look({**environ, "COUNTERSIGN_APPROVERS": f"{ADA},{ONCALL}"})
     assert str(findings["approvers"]) == f"ok  approvers: {ADA}, {ONCALL}"
