@@ -81,5 +81,6 @@ def _over(grant: Grant, used: int, now_ms: int) -> str:
 def _scope(grant: Grant) -> str:
     """Describe the calls that the grant covers."""
     if not grant.vary:
-        return say("message.grant_exact")
-    return say("message.grant_vary", names=clip(", ".join(grant.vary), _NAMES))
+        return say("message.grant_exact_program" if grant.program else "message.grant_exact")
+    key = "message.grant_vary_program" if grant.program else "message.grant_vary"
+    return say(key, names=clip(", ".join(grant.vary), _NAMES))

@@ -14,6 +14,7 @@ from bot.api.shapes import ApiRequest
 from bot.ports.people import Actor
 from bot.records.approval import GrantRequest
 from bot.slack.cards.card_for import card_for
+from bot.slack.side_messages.grant import grant_card
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     ASKS,
@@ -164,3 +165,20 @@ async def test_a_program_that_died_before_its_answer_uses_no_second_run(
     assert (request.id, request.status) == (name, "approved")
     assert (await storage.grants.get(grant.grant_id)).uses == (name,)
     assert (await a_request(office, key="next")).status == "pending"
+
+
+@pytest.mark.parametrize(
+    ("vary", "words"),
+    [
+        (("replicas",), "with any replicas, in this channel"),
+        ((), "only this exact action of the program, in this channel"),
+    ],
+)
+async def test_the_message_of_a_permission_says_what_it_covers(
+    storage: SqliteStores, vary: tuple[str, ...], words: str
+) -> None:
+    office = granting(storage)
+    record = await the_record(office, await allowed(office))
+    (grant,) = await storage.grants.of_program("prg_1", now_ms=office.clock())
+    card = grant_card(grant.changed(vary=vary), record, now_ms=office.clock())
+    assert words in str(card.blocks)
