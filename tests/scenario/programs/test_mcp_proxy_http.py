@@ -14,12 +14,17 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.scenario.programs.test_mcp_proxy import Bench, free_port, texts, until
 from tests.support.programs.loopback import Loopback
+from tests.support.programs.server import Record
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with Loopback() as door:
         yield Bench(door, tmp_path)
+
+
+def is_unknown(record: Record) -> bool:
+    return bool(record.shown["execution"]["state"] == "unknown")
 
 
 @asynccontextmanager
@@ -73,7 +78,7 @@ async def test_70_a_server_killed_while_the_call_runs_leaves_its_outcome_unknown
         async with connected(proxy.url) as client:
             lost = await client.call_tool("die", {})
             assert "Its outcome is unknown, and people are asked" in texts(lost)
-            assert bench.door.request().shown["execution"]["state"] == "unknown"
+            await asyncio.to_thread(bench.door.request, is_unknown)
             bench.door.server.policy = "ask"
             people = bench.approve()
             away = await client.call_tool("deploy", {"env": "eu"})
