@@ -427,7 +427,7 @@ async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_r
     approval = await storage.approvals.get(grant.approval_id)
     card = grant_card(grant, approval, now_ms=after.clock())
     assert "Standing permission not given" in card.text
-    assert f"<@{ADA}> can no longer allow this, so the agent asks again." in card.text
+    assert f"<@{ADA}> can no longer allow this, so people are asked again." in card.text
     assert ActionId.STOP_GRANT not in json.dumps(card.blocks)
 
     after.directory.groups["S0SRE"] = frozenset({ADA, BEN})  # what was refused stays refused

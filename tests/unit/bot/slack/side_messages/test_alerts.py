@@ -133,10 +133,10 @@ def test_a_grant_of_an_edited_call_has_the_title_of_what_ran() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"ended_ms": NOW, "ended_by": "U0BEN"}, "Stopped by <@U0BEN>, so the agent asks again."),
-        ({"ended_ms": NOW}, "It has ended, so the agent asks again."),
-        ({"max_uses": 0}, "It's used up, so the agent asks again."),
-        ({"until_ms": NOW}, "Its time is up, so the agent asks again."),
+        ({"ended_ms": NOW, "ended_by": "U0BEN"}, "Stopped by <@U0BEN>, so people are asked again."),
+        ({"ended_ms": NOW}, "It has ended, so people are asked again."),
+        ({"max_uses": 0}, "It's used up, so people are asked again."),
+        ({"until_ms": NOW}, "Its time is up, so people are asked again."),
     ],
 )
 def test_a_grant_that_is_over_says_why_and_cannot_be_stopped(
