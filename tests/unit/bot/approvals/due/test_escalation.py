@@ -251,6 +251,19 @@ async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> N
     assert told(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]
 
 
+async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteStores) -> None:
+    office = an_office(storage, {**STEPS, "route": {"channel": "C0ROOM"}})
+    office.directory.channels["C0ROOM"] = frozenset({ADA, BEN})
+    approval = await office.asked(ASK)
+    assert approval.elsewhere == "C0ROOM"
+    assert told(office) == [("card", ["S0SRE"], "")]
+    (copy,) = approval.copies
+    assert copy.channel == "C0ROOM"
+    await office.decide(approval, by=ADA)
+    assert len(office.ran) == 1
+    assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
+
+
 def dying(step: Step, *, after: bool) -> Step:
     async def die(*args: object, **options: object) -> object:
         if after:
