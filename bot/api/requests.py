@@ -293,7 +293,11 @@ class ProgramRequests:
             except RecordNotFoundError:
                 return generation, None
             asker = approval.asker
-            if not isinstance(asker, ProgramCall) or asker.fingerprint != print_:
+            if (
+                not isinstance(asker, ProgramCall)
+                or asker.program != caller.program.id
+                or asker.fingerprint != print_
+            ):
                 raise ApiProblemError(
                     "idempotency-key-reused",
                     "This Idempotency-Key names another request. Use another key for this one.",

@@ -77,6 +77,15 @@ async def test_another_request_needs_another_key(
     assert (caught.value.code, caught.value.request) == ("idempotency-key-reused", first.id)
 
 
+async def test_a_program_never_gets_the_request_of_another_one(storage: SqliteStores) -> None:
+    """Their salts differ, so their keys name different requests; this holds if they do not."""
+    programs = programs_of(an_office(storage))
+    await programs.create(a_caller(), asked(), idempotency_key="k")
+    with pytest.raises(ApiProblemError) as caught:
+        await programs.create(a_caller(id="prg_2"), asked(), idempotency_key="k")
+    assert caught.value.code == "idempotency-key-reused"
+
+
 async def test_people_decide_and_the_owner_does_not(storage: SqliteStores) -> None:
     office = an_office(storage)
     request = await a_request(office)
