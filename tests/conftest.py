@@ -83,6 +83,8 @@ def _runs_everything(config: pytest.Config) -> bool:
 MAY_SKIP_IN_CI = {
     # Each flow has a test of its own in tests/conformance; a thorough run repeats all of them.
     "tests/scenario/commands/test_policy_test.py",
+    # Claude Code has 400 MB and a licence of its own; COUNTERSIGN_TEST_CLAUDE names it.
+    "tests/scenario/programs/test_claude_code.py",
 }
 """Files whose tests may skip in CI."""
 

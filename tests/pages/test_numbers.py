@@ -14,12 +14,14 @@ from agents import Tool
 from agents.gates.choice import choose_tool
 from agents.gates.followup import follow_up_tool
 from bot.commands.call import STOP_S
+from bot.commands.keys import USUAL_PERSONAL_KEY
 from bot.leases import LEASE
 from bot.people.break_glass import LEAST_REASON
 from bot.policy.evaluation.conditions import TEXT_LIMIT
 from bot.policy.refusals import LONGEST_MS
 from bot.ports.people import MOST_MEMBERS
 from bot.records.approval import CLAIM_MS
+from bot.records.programs import WARNED_MS
 from bot.records.terms import MAX_AGE_S, REMIND_S
 from bot.redaction.rules import SHORTEST_VALUE
 from bot.scheduler import BETWEEN_LOOKS, BETWEEN_TICKS
@@ -73,6 +75,8 @@ OF_CODE = (
         "of 2 to {} options",
         most(choose_tool(), "options"),
     ),
+    ("docs/how-to/ask-from-a-program.md", "ends within {} days", WARNED_MS // DAY_MS),
+    ("docs/how-to/ask-from-a-program.md", "any tool, {} days", USUAL_PERSONAL_KEY.days),
     ("docs/how-to/decide-in-slack.md", "for {} minutes", CLAIM_MS // 60_000),
     ("docs/how-to/handle-emergencies.md", "At least {} characters", LEAST_REASON),
     ("docs/how-to/manage-secrets.md", "fewer than {} characters", SHORTEST_VALUE),

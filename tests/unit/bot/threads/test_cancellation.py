@@ -301,8 +301,8 @@ async def test_a_crash_in_between_changes_nothing(storage: SqliteStores) -> None
     async def die(*_: object, **__: object) -> None:
         raise KilledError
 
-    calls = office.turns.calls
-    object.__setattr__(office.turns, "calls", replace_ended(calls, die))
+    records = office.turns.call_records
+    object.__setattr__(office.turns, "call_records", replace_ended(records, die))
     with pytest.raises(KilledError):
         await office.hear("stop", ts=ts(1))
     office.queue.drop()
