@@ -13,7 +13,11 @@ NUMBERS = frozenset([*range(1, 21), *range(31, 37), *range(41, 46), *range(49, 5
     [*range(55, 64), *range(67, 74)]
 )
 CHECKS: dict[int, tuple[str, ...]] = {
-    1: (f"{PLAY}/test_examples.py", "scenario/test_programs_ask.py::job_of_the_examples"),
+    1: (
+        f"{PLAY}/test_examples.py",
+        "scenario/test_programs_ask.py::job_of_the_examples",
+        "browser/test_programs.py::gets_what_people_decided",
+    ),
     2: ("scenario/test_programs_ask.py::shell_script",),
     3: (f"{API}/test_requests.py::same_key", "contract/test_programs_at_once.py::hundred"),
     4: ("contract/test_programs_at_once.py::hundred_creations",),
@@ -24,7 +28,11 @@ CHECKS: dict[int, tuple[str, ...]] = {
     9: (f"{API}/test_door.py::each_wrong_key",),
     10: ("scenario/test_programs_ask.py::rule_decides_for_programs",),
     11: (f"{API}/test_cards.py", f"{API}/test_requests.py::rule_that_denies"),
-    12: (f"{PLAY}/test_asking.py", f"{API}/test_requests.py::expired_request"),
+    12: (
+        f"{PLAY}/test_asking.py",
+        f"{API}/test_requests.py::expired_request",
+        "browser/test_programs.py::gets_what_people_decided",
+    ),
     13: (f"{API}/test_requests.py::cancelling",),
     14: (f"{API}/test_door.py::pages_hold", f"{API}/test_door.py::cursor_is_bound"),
     15: (f"{API}/test_door.py::stream", f"{API}/test_waiting.py::feed"),
