@@ -61,6 +61,7 @@ def body(title: str, **members: Any) -> dict[str, Any]:
     where = {
         "channel": members.pop("channel", None),
         "group": members.pop("group", None),
+        "group_title": members.pop("group_title", None),
     }
     members |= {
         "arguments": plain(members.get("arguments")),

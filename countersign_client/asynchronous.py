@@ -107,6 +107,7 @@ class AsyncCountersign:
         run_timeout: float | timedelta = 900,
         channel: str | None = None,
         group: str | None = None,
+        group_title: str | None = None,
         people: Sequence[str] = (),
         requested_for: str | None = None,
         expires_in: float | timedelta | None = None,

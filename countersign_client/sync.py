@@ -114,6 +114,7 @@ class Countersign:
         run_timeout: float | timedelta = 900,
         channel: str | None = None,
         group: str | None = None,
+        group_title: str | None = None,
         people: Sequence[str] = (),
         requested_for: str | None = None,
         expires_in: float | timedelta | None = None,
@@ -144,6 +145,8 @@ class Countersign:
             run_timeout: Seconds after the start until people are asked; at most a day.
             channel: Where to ask; None: the first channel of the key.
             group: Requests of one group stand in one thread.
+            group_title: The first message of that thread, one line of at most 150 characters;
+                None: the group's name.
             people: User ids and group ids that may answer, of those whom the policy names.
             requested_for: User id of the person whose wish this is; cannot approve it.
             expires_in: Seconds; None: what the policy says, which this can shorten.

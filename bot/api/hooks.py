@@ -84,7 +84,10 @@ def request_of(call: ApiHookInput) -> tuple[ApiCreateRequest, str]:
         "preview": preview,
         "execution": "none",
         "repeat": "after_use",
-        "where": {"group": f"claude/{call.session_id}"},
+        "where": {
+            "group": f"claude/{call.session_id}",
+            "group_title": "Calls of Claude Code",
+        },
         "source": {
             "agent": "Claude Code",
             "run": call.session_id,

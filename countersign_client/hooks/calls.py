@@ -100,6 +100,7 @@ def request_of(name: str, label: str, call: HookCall) -> tuple[dict[str, Any], s
         "preview": preview,
         "execution": "none",
         "group": f"{name}/{call.run}"[:200] if call.run else None,
+        "group_title": f"Calls of {label}" if call.run else None,
         "source": {part: text for part, text in source.items() if text},
         # Without an id of the call, the same call again must find the same request.
         "key": f"{name}/{call.run}/{call.call}" if call.call else f"{name}/{digest}",

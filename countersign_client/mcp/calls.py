@@ -156,6 +156,7 @@ def call_of(message: Message, options: Options, definitions: Definitions, client
     except (ValueError, TypeError) as error:
         raise RefusedCallError(f"Not run: {error}.") from None
     asked |= {
+        "group_title": f"Calls of the MCP server {options.name}"[:_LONGEST_TITLE],
         "run_timeout": options.run_timeout,
         "channel": options.channel,
         "expires_in": options.expires_in,

@@ -208,6 +208,7 @@ class Countersign:
         run_timeout: Seconds = 900,
         channel: str | None = None,
         group: str | None = None,
+        group_title: str | None = None,
         people: Sequence[str] = (),
         requested_for: str | None = None,
         expires_in: Seconds | None = None,

@@ -257,6 +257,7 @@ def test_the_request_names_call_session_and_folder(hook: Hook) -> None:
     hook.run("claude-code", CALLS["claude-code"])
     assert hook.world.request.key == "claude/6f1c1d5e-0001/toolu_01"
     assert hook.world.request.group == "claude/6f1c1d5e-0001"
+    assert hook.world.request.group_title == "Calls of Claude Code"
     sent = hook.sent
     assert sent["tool"] == "claude.Bash"
     assert sent["title"] == "Run git push origin main"

@@ -66,6 +66,7 @@ class Record:
     tokens: list[str] = field(default_factory=list)
     consumed: set[str] = field(default_factory=set)
     group: str | None = None
+    group_title: str | None = None
     is_delivered: bool = False
 
     @property
@@ -214,6 +215,7 @@ class Server:
             fingerprint,
             body.get("run_timeout", 900),
             group=where.get("group"),
+            group_title=where.get("group_title"),
         )
         self.records[identity] = record
         self._judge(record)

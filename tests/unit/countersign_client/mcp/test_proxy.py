@@ -32,6 +32,7 @@ async def test_an_approved_call_runs_once_and_its_result_passes_whole(stage: Sta
     record = await stage.asked()
     assert (record.shown["kind"], record.shown["tool"]) == ("edit", "ops.deploy")
     assert (record.shown["arguments"], record.group) == (CALL, "s")
+    assert record.group_title == "Calls of the MCP server ops"
     assert stage.calls == []
     await stage.do(lambda: stage.countersign.approve(record))
     call = await stage.running()
