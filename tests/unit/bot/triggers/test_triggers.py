@@ -25,6 +25,7 @@ from bot.records.approval_queries import open_of
 from bot.records.switch import FreezeScope
 from bot.slack.side_messages.started import start_card
 from bot.triggers.entries import TriggerEntry
+from bot.triggers.signatures import delivery_of
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import OLGA, an_office, programs_of
 from tests.unit.bot.office import ADA, Office
@@ -194,6 +195,11 @@ async def test_github_signs_the_body(pager: Callable[..., Office]) -> None:
     assert await send(office, headers, body)
     with pytest.raises(ApiProblemError, match="signature-invalid"):
         await send(office, headers, body)
+
+
+def test_a_bearer_token_that_is_no_text_is_compared_by_its_bytes() -> None:
+    headers = {"Authorization": "Bearer " + "\ufffd" * 16}
+    assert delivery_of("bearer", [b"\xff" * 16], headers, b"", now_ms=0) is None
 
 
 async def test_a_bearer_token_is_compared_whole(pager: Callable[..., Office]) -> None:
