@@ -1,4 +1,4 @@
-"""The HTTP hook of Claude Code: a call of its tools becomes a request, and the end an answer.
+"""The HTTP hook of Claude Code: a tool call becomes a request, and its decision the answer.
 
 Claude Code runs a call whose hook fails, unless the hook has `onFailure: block`; and even then, if
 the answer is empty. So each answer is a whole decision with status 200, also when anything fails.

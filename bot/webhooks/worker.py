@@ -318,11 +318,11 @@ class WebhookWorker:
     async def _tell_owner(
         self, endpoint: WebhookEndpoint, program: ProgramRecord, now_ms: int
     ) -> None:
-        told = {"program": program.name, "endpoint": endpoint.id}
+        names = {"program": program.name, "endpoint": endpoint.id}
         if endpoint.status is EndpointStatus.OFF:
-            words = say("message.webhook_off", **told)
+            words = say("message.webhook_off", **names)
         else:
-            words = say("message.webhook_paused", **told)
+            words = say("message.webhook_paused", **names)
         words = f"{words} {say('message.webhook_redrive', endpoint=endpoint.id)}"
         try:
             await self.notices.tell(words, to=program.owner_id, key=f"{endpoint.id}:{now_ms}")
