@@ -12,7 +12,7 @@ const INVITE = { name: "/invite", usage_hint: "@name", description: "Add somebod
 /**
  * The doings of one window.
  *
- * `store` says who acts and where; `asked(ts)` hears of a message that begins a thread, `changed()` of what to draw anew.
+ * `store` says who acts and where; `asked(ts)` hears of a message of this person that begins a thread, `changed()` of what to draw anew.
  */
 export function makeActions(store, { asked, changed }) {
   async function post(text, thread = "", broadcast = false) {
@@ -21,7 +21,7 @@ export function makeActions(store, { asked, changed }) {
     if (command) return runCommand(`/${command[1]}`, command[2] ?? "", thread);
     const answer = await send("post", { as: me, channel, text, ...(thread && { thread_ts: thread }), ...(broadcast && { broadcast }) });
     if (!answer.ok) notice(explain(answer), "error");
-    else if (answer.ts && !thread) asked(answer.ts);
+    else if (answer.ts && !thread && store.me === me) asked(answer.ts);
     return answer.ok;
   }
 

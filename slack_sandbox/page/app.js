@@ -102,6 +102,7 @@ async function become(person, { channel, thread, tab } = {}, push = false) {
     return;
   }
   store.reset();
+  parts.asked = "";
   store.applyState(known);
   memory.set("person", store.me);
   const mine = [...store.conversations("channel"), ...store.conversations("im")];

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
-from tests.browser.players import PATIENCE_MS
+from tests.browser.players import PATIENCE_MS, turn_to
 from tests.browser.shots import shot
 from tests.browser.test_page import browser, pytestmark, stage
 from tests.support.stage import Stage
@@ -98,3 +98,26 @@ async def test_the_thread_opens_though_the_bot_is_faster_than_the_sandbox(
     await page.get_by_test_id("composer").fill("@countersign deploy payments 2.7.1 to production")
     await page.keyboard.press("Enter")
     await expect(page.locator(f'{PANE} [data-action-id="countersign:reject"]')).to_be_visible()
+
+
+async def test_a_late_answer_opens_no_thread_for_who_came_after(page: Page, stage: Stage) -> None:
+    """Rosa sends, and Ada takes her seat before the window is told the `ts` of the message."""
+    await page.goto(f"{stage.sandbox.url}/?as={stage.user('Rosa')}&channel={stage.channel}")
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        await turn_to(page, f"{stage.sandbox.url}/?as={stage.user('Ada')}&channel={stage.channel}")
+        await expect(page.get_by_test_id("person-switch")).to_contain_text("Ada")
+        await expect(page.locator(".thread-count")).to_be_visible()
+        await route.fulfill(response=answer)
+
+    await page.route("**/sandbox/post", late)
+    composer = page.get_by_test_id("composer")
+    await composer.fill("@countersign deploy payments 2.7.1 to production")
+    async with page.expect_response("**/sandbox/post") as answers:
+        await page.keyboard.press("Enter")
+    await (await answers.value).finished()
+    for _ in range(3):
+        await page.evaluate("() => new Promise(requestAnimationFrame)")
+    await expect(page.locator(".thread-count")).to_be_visible()
+    await expect(page.locator(PANE)).to_be_hidden()
