@@ -18,7 +18,6 @@ extensions = [
     "sphinx.ext.autodoc",  # docs/reference/python-api
     "sphinx.ext.napoleon",  # Google docstrings
     "sphinx_copybutton",  # copy a block without its prompts
-    "sphinx_design",  # cards of the landing page
     "repository_links",
     "diagrams",
     "reference",

@@ -147,7 +147,6 @@ OF_OTHERS = {
     # How people write.
     "docs/contributing/writing.md": (
         "At most 25 words per sentence",
-        "at most 80 characters",
         '"at most 75 characters"',
     ),
 }
