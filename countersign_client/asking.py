@@ -228,7 +228,7 @@ def filters(
     """
     first = [("metadata", f"{name}={value}") for name, value in (metadata or {}).items()][:1]
     of_group = [("group", group)] if group is not None else []
-    return (*(("status", one) for one in status), *of_group, *first)
+    return (*(("status", word) for word in status), *of_group, *first)
 
 
 def has(request: Request, metadata: Mapping[str, str] | None) -> bool:

@@ -178,7 +178,7 @@ _RULES: Mapping[str, Callable[[Any, Any], bool]] = {
     "uniqueItems": lambda value, wanted: (
         not wanted
         or not isinstance(value, list)
-        or not any(_is_same(one, other) for n, one in enumerate(value) for other in value[:n])
+        or not any(_is_same(item, other) for n, item in enumerate(value) for other in value[:n])
     ),
 }
 

@@ -74,7 +74,7 @@ def verify_webhook(
     keys = [_key(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
     wanted = [hmac.new(key, signed, hashlib.sha256).digest() for key in keys]
     given = [_bytes(text.removeprefix("v1,")) for text in signatures if text.startswith("v1,")]
-    if not any(hmac.compare_digest(one, other) for one in wanted for other in given):
+    if not any(hmac.compare_digest(signature, other) for signature in wanted for other in given):
         raise WebhookInvalid("no signature fits; check the secret, and verify the body as it came")
     try:
         return Event.model_validate_json(body)

@@ -45,7 +45,7 @@ class Gate(CallGate):
         shown = self._shown(arguments, self.rule)
         return ApprovalInfo(**shown) if self.kind == "approval" else ReviewEditInfo(**shown)
 
-    def _bound_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
+    def _decision_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         # Not the rule of the request: if the rule has changed since, nothing may run.
         return self.rule
 
@@ -83,7 +83,7 @@ class _RuledGate(CallGate):
         # An inner gate that always asks applies the policy together with its own request.
         return any(gate.always_asks for gate in gates_in(self.tool))
 
-    def _bound_rule(self, info: CallInfo | None) -> str:
+    def _decision_rule(self, info: CallInfo | None) -> str:
         return info.rule if info else f"{self.gate_name}: allowed"
 
 

@@ -163,11 +163,11 @@ class CallGate(ToolWrapper, ABC):
             **{attribute.name: getattr(info, attribute.name) for attribute in fields(info)}
         )
 
-    def _edited_text(self, arguments: dict[str, Json], text: str) -> str:
+    def _text_after_edit(self, arguments: dict[str, Json], text: str) -> str:
         """Return the text for the model if people changed its arguments."""
         return edited_text(arguments, text)
 
-    def _bound_rule(self, info: CallInfo | None) -> str:
+    def _decision_rule(self, info: CallInfo | None) -> str:
         """Return the rule that a decision is bound to: the current or the requesting one."""
         return info.rule if info else DEFAULT_RULE
 
@@ -583,7 +583,7 @@ class CallGate(ToolWrapper, ABC):
         done = result if isinstance(result, ToolReturn) else ToolReturn(result)
         if not state.edited:
             return done
-        text = self._edited_text(arguments, done.text)
+        text = self._text_after_edit(arguments, done.text)
         return replace(done, text=text, said=done.said or done.text)
 
     def _guarded(self, state: GateState) -> Tool:
@@ -776,7 +776,7 @@ class CallGate(ToolWrapper, ABC):
         )
 
     def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
-        rule, ruling = self._bound_rule(info), info.ruling if info is not None else ""
+        rule, ruling = self._decision_rule(info), info.ruling if info is not None else ""
         if info is not None and ruling not in {"", _gate_ruling(self.gate_name, info.rule)}:
             rule = info.rule  # a policy asked: the complete terms are bound
         return self._digest(arguments, rule, ruling)

@@ -116,7 +116,7 @@ class ChoiceGate(CallGate):
         chosen = cast("CallChoiceInfo", info).chosen(cast("ChoiceResult", answer).selected)
         return self._checked(chosen)
 
-    def _bound_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
+    def _decision_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule
 
     async def demand(
@@ -135,7 +135,7 @@ class ChoiceGate(CallGate):
             f"people have chosen {name!r} for this call; reject it, and have them asked anew"
         )
 
-    def _edited_text(self, arguments: dict[str, Json], text: str) -> str:
+    def _text_after_edit(self, arguments: dict[str, Json], text: str) -> str:
         return completed_text(arguments, text)
 
 

@@ -85,7 +85,7 @@ class CompleteGate(CallGate):
         values = cast("ParametersResult", answer).values
         return self._checked({**info.arguments, **values})
 
-    def _bound_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
+    def _decision_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule
 
     async def demand(
@@ -97,7 +97,7 @@ class CompleteGate(CallGate):
     ) -> None:
         """Return None: this gate asks for values and never for approval."""
 
-    def _edited_text(self, arguments: dict[str, Json], text: str) -> str:
+    def _text_after_edit(self, arguments: dict[str, Json], text: str) -> str:
         return completed_text(arguments, text)
 
     def _fields(self) -> dict[str, Json]:

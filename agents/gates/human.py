@@ -310,7 +310,7 @@ class HumanGate(CallGate):
             return info
         return replace(info, allowed=tuple(kind for kind in info.allowed if kind != "edit"))
 
-    def _bound_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
+    def _decision_rule(self, info: CallInfo | None) -> str:  # noqa: ARG002 - see CallGate
         return self.rule
 
 

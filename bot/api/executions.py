@@ -203,7 +203,7 @@ class ProgramExecutions:
 
     # What the worker of approvals asks; see `bot.ports.programs`.
 
-    async def told(self, approval: Approval) -> None:
+    async def close_request(self, approval: Approval) -> None:
         """Take a decision whose audit is written: settle a doubt, and close the request."""
         if approval.kind is Kind.DOUBT:
             await self._settle(approval)

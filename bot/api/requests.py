@@ -385,7 +385,7 @@ class ProgramRequests:
             return granted
         look = LookupOnce(self.directory)
         approval = await replace(self.quorum_check, directory=look).prepare(approval)
-        return await self.attendance().ladder(look).invite(approval)
+        return await self.attendance().planner(look).invite(approval)
 
     async def _granted(self, approval: Approval) -> Approval | None:
         """Use a standing grant that covers the call; return it as allowed, or None to ask people.

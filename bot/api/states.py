@@ -130,8 +130,8 @@ async def event_body(
 
 def _event_of(event: ProgramEvent, request: Mapping[str, object]) -> str:
     data = {"sequence": event.sequence, "request": request}
-    told = {"type": event.type, "timestamp": instant(event.at_ms), "data": data}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    whole_event = {"type": event.type, "timestamp": instant(event.at_ms), "data": data}
+    return json.dumps(whole_event, ensure_ascii=False, separators=(",", ":"))
 
 
 def status_of(approval: Approval) -> RequestStatus:

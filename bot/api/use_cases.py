@@ -114,7 +114,7 @@ class Programs:
         self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None
     ) -> RequestPage:
         """Return requests of the program, newest first."""
-        found: list[Approval] = []
+        matching: list[Approval] = []
         place: Place | None = None
         if after is not None:
             place = (after.created_ms, after.request_id)
@@ -126,11 +126,11 @@ class Programs:
             page = await self.storage.approvals.find(
                 conditions, sort=["-created_ms"], limit=_PAGE, after=place
             )
-            found += [approval for approval in page.documents if fits(approval)]
+            matching += [approval for approval in page.documents if fits(approval)]
             place = page.last
-            if place is None or len(found) > limit:
+            if place is None or len(matching) > limit:
                 break
-        shown, rest = found[:limit], found[limit:]
+        shown, rest = matching[:limit], matching[limit:]
         last = ListMark(shown[-1].created_ms, shown[-1].approval_id) if shown and rest else None
         return RequestPage(requests=[await self._state(approval) for approval in shown], last=last)
 
@@ -216,9 +216,9 @@ class Programs:
         """Return what the policy requires if a pending call has these arguments."""
         return await self.requests.policy.judge(approval, arguments)
 
-    async def told(self, approval: Approval) -> None:
+    async def close_request(self, approval: Approval) -> None:
         """Take a decision whose audit is written."""
-        await self.executions.told(approval)
+        await self.executions.close_request(approval)
 
     def due_ms(self, approval: Approval) -> int | None:
         """Return when the call of a program ends by itself."""
@@ -300,8 +300,8 @@ class ProgramEndpoints:
     async def list(self, caller: ApiCaller) -> ApiEndpointList:
         """Return the program's endpoints, oldest first."""
         store = self.endpoints.storage.webhooks
-        found = await store.endpoints_of(caller.program.id)
-        return ApiEndpointList(tuple(_endpoint(endpoint) for endpoint in found))
+        endpoints = await store.endpoints_of(caller.program.id)
+        return ApiEndpointList(tuple(_endpoint(endpoint) for endpoint in endpoints))
 
     async def remove(self, caller: ApiCaller, endpoint_id: str) -> None:
         """Remove an endpoint."""

@@ -226,12 +226,12 @@ async def _make_key(storage: Stores, program: ProgramRecord, lifetime: timedelta
 async def _list(call: Call) -> None:
     async with call.open_beside(read_only=True) as storage:
         keys = await storage.programs.all_keys()
-        found = {
+        programs = {
             name: await storage.programs.program(name) for name in {k.program_id for k in keys}
         }
     now_ms = system_clock()
     for key in keys:
-        if (program := found[key.program_id]) is not None:
+        if (program := programs[key.program_id]) is not None:
             call.say(_json(key, program) if call.arguments.json else _line(key, program, now_ms))
     if not keys and not call.arguments.json:
         call.say("No program has a key.")
@@ -244,9 +244,9 @@ def _line(key: ProgramKeyRecord, program: ProgramRecord, now_ms: int) -> str:
 
 
 def _json(key: ProgramKeyRecord, program: ProgramRecord) -> str:
-    told = program.model_dump(mode="json", exclude={"salt", "revision", "id"})
+    of_program = program.model_dump(mode="json", exclude={"salt", "revision", "id"})
     of_key = key.model_dump(mode="json", exclude={"digest", "revision", "id"})
-    return json.dumps({"key": key.public_id, **told, **of_key}, ensure_ascii=False)
+    return json.dumps({"key": key.public_id, **of_program, **of_key}, ensure_ascii=False)
 
 
 async def _revoke(call: Call) -> None:

@@ -89,8 +89,8 @@ async def _list(call: Call) -> None:
         program = names[endpoint.program_id]
         name = program.name if program is not None else endpoint.program_id
         if call.arguments.json:
-            told = endpoint.model_dump(mode="json", exclude={"secrets", "revision"})
-            call.say(json.dumps({**told, "program": name}, ensure_ascii=False))
+            members = endpoint.model_dump(mode="json", exclude={"secrets", "revision"})
+            call.say(json.dumps({**members, "program": name}, ensure_ascii=False))
         else:
             events = ",".join(endpoint.events) or "all"
             parts = [endpoint.id, name, endpoint.status, endpoint.url, events, endpoint.last_error]

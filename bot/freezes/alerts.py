@@ -81,33 +81,33 @@ class FreezeAlerts:
         if switch is None or alert is None:
             return
         freeze, again_ms = switch.freeze(freeze_id), 0
-        told, is_over = alert.changed(freeze=freeze or alert.freeze), freeze is None
+        shown, is_over = alert.changed(freeze=freeze or alert.freeze), freeze is None
         try:
-            told = await self._show(alert, told)
+            shown = await self._show(alert, shown)
         except DeliveryError as error:
             again_ms = self._retry_ms(error)
             is_over &= not again_ms
-            told = alert if again_ms else elsewhere(alert)
+            shown = alert if again_ms else elsewhere(alert)
         if freeze is not None and reminder_is_due(alert, freeze, self.freezes.clock()):
             days = days_of(freeze, self.freezes.clock())
             try:
                 await self.notices.remind_of_freeze(freeze, day=days)
             except DeliveryError as error:
                 again_ms = again_ms or self._retry_ms(error)
-            told = told if again_ms else told.changed(reminders=days)
-        told = told.changed(until_ms=again_ms)
-        await self.freezes.change(partial(after, alert=told, is_over=is_over))
+            shown = shown if again_ms else shown.changed(reminders=days)
+        shown = shown.changed(until_ms=again_ms)
+        await self.freezes.change(partial(after, alert=shown, is_over=is_over))
 
-    async def _show(self, alert: FreezeAlert, told: FreezeAlert) -> FreezeAlert:
+    async def _show(self, alert: FreezeAlert, shown: FreezeAlert) -> FreezeAlert:
         """Make the alert show the freeze as it is; return the alert as it is then.
 
         Raises:
             DeliveryError: Slack refused the message.
         """
-        if not alert.channel or (alert.ts and alert == told and alert.lifted is None):
-            return told
-        ts = await self.notices.show_freeze(told, count=self.rights().count)
-        return told.changed(ts=ts)
+        if not alert.channel or (alert.ts and alert == shown and alert.lifted is None):
+            return shown
+        ts = await self.notices.show_freeze(shown, count=self.rights().count)
+        return shown.changed(ts=ts)
 
     def _retry_ms(self, error: DeliveryError) -> int:
         """Return when to try again; 0 for never, because Slack will not take the message."""

@@ -179,8 +179,8 @@ def lifted(
     alert = switch.alert(freeze.id)
     if missing or alert is None:
         return changed
-    told = alert.changed(lifted=confirmation) if alert.channel else None
-    return changed.with_alert(freeze.id, told)
+    lifted_alert = alert.changed(lifted=confirmation) if alert.channel else None
+    return changed.with_alert(freeze.id, lifted_alert)
 
 
 def recorded(switch: SwitchRecord, acts: Collection[FreezeAct]) -> SwitchRecord | None:

@@ -77,11 +77,6 @@ def agreed(label: str, text: str, most: int) -> Listed:
     return replace(worded(label, written(words), most), guessed=has_guess(words))
 
 
-def told(label: str, text: str, most: int) -> Listed:
-    """Return words about a call below a label. Its arguments show what will run."""
-    return worded(label, written(mask_call(text)), most)
-
-
 def worded(label: str, clean: str, most: int) -> Listed:
     """Return a masked text below a label, or nothing if there is none."""
     if not clean.strip():

@@ -39,7 +39,7 @@ def next_step_ms(approval: Approval) -> int | None:
     if approval.status is not Status.PENDING:
         return None
     claim = approval.claim
-    course = EscalationState(
+    state = EscalationState(
         since_ms=approval.schedule_ms,
         deadline_ms=approval.expires_ms,
         steps=approval.escalation.steps,
@@ -48,7 +48,7 @@ def next_step_ms(approval: Approval) -> int | None:
         is_deserted=approval.escalation.deserted,
     )
     try:
-        return next_begin(approval.terms, course)
+        return next_begin(approval.terms, state)
     except TermsError:
         return None
 

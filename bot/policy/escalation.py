@@ -66,7 +66,7 @@ class Due:
     """The work that is due at a time.
 
     Attributes:
-        course: The state after the work.
+        state: The state after the work.
         expires: Whether the deadline is reached. Then no other work is due.
         begun: Number of escalation steps that begin, whether or not people are notified.
         notice: The message to send, or None.
@@ -77,7 +77,7 @@ class Due:
         awake: People whose snooze is over; they are mentioned or get a direct message.
     """
 
-    course: EscalationState
+    state: EscalationState
     expires: bool = False
     begun: int = 0
     notice: Notice | None = None
@@ -120,46 +120,46 @@ def begin(
     )
 
 
-def tells_nobody(terms: Terms, course: EscalationState) -> bool:
+def tells_nobody(terms: Terms, state: EscalationState) -> bool:
     """Whether quiet hours outlast the deadline, so that no approver is notified."""
-    if course.is_announced:
+    if state.is_announced:
         return False
-    told_ms = quiet_end(_quiet(terms), course.since_ms)
-    return told_ms is None or told_ms >= course.deadline_ms
+    told_ms = quiet_end(_quiet(terms), state.since_ms)
+    return told_ms is None or told_ms >= state.deadline_ms
 
 
-def steps_begun(terms: Terms, course: EscalationState, now_ms: int) -> int:
+def steps_begun(terms: Terms, state: EscalationState, now_ms: int) -> int:
     """Return the number of begun steps, even if their people were not notified.
 
     A step that has begun stays begun.
     """
-    begun = course.steps
-    for at_ms in _begins(terms, course)[course.steps :]:
+    begun = state.steps
+    for at_ms in _begins(terms, state)[state.steps :]:
         if at_ms is None or at_ms > now_ms:
             break
         begun += 1
     return begun
 
 
-def next_begin(terms: Terms, course: EscalationState) -> int | None:
+def next_begin(terms: Terms, state: EscalationState) -> int | None:
     """Return when the next step begins; None if none begins before the deadline.
 
     Raises:
         TermsError: A time zone is unknown on this machine.
     """
-    return next(iter(_begins(terms, course)[course.steps :]), None)
+    return next(iter(_begins(terms, state)[state.steps :]), None)
 
 
-def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
+def due(terms: Terms, state: EscalationState, now_ms: int) -> Due:
     """Return the work that is due now, with at most one message.
 
     Raises:
         TermsError: A time zone is unknown on this machine.
     """
-    if now_ms >= course.deadline_ms:
-        return Due(course=course, expires=True)
-    steps = steps_begun(terms, course, now_ms)
-    coming = _moments(terms, replace(course, steps=steps), now_ms)
+    if now_ms >= state.deadline_ms:
+        return Due(state=state, expires=True)
+    steps = steps_begun(terms, state, now_ms)
+    coming = _moments(terms, replace(state, steps=steps), now_ms)
     # Overdue messages are merged into one, so that people get no burst after a pause.
     passed = [moment for moment in coming if moment[0] <= now_ms]
     reminders = sum(1 for _, kind, _ in passed if kind is Notice.REMINDER)
@@ -168,99 +168,99 @@ def due(terms: Terms, course: EscalationState, now_ms: int) -> Due:
     duties = [key for _, kind, key in passed if kind is Notice.HANDOVER]
     kinds = {kind for _, kind, _ in passed}
     after = replace(
-        course,
-        reminders=course.reminders + reminders,
+        state,
+        reminders=state.reminders + reminders,
         steps=steps,
-        told=course.told + len(tells),
-        is_announced=course.is_announced or Notice.MENTION in kinds,
-        duty_ms=now_ms if duties or tells else course.duty_ms,
-        snoozes={who: until for who, until in course.snoozes.items() if who not in awake},
+        told=state.told + len(tells),
+        is_announced=state.is_announced or Notice.MENTION in kinds,
+        duty_ms=now_ms if duties or tells else state.duty_ms,
+        snoozes={who: until for who, until in state.snoozes.items() if who not in awake},
     )
     return Due(
-        course=after,
-        begun=steps - course.steps,
+        state=after,
+        begun=steps - state.steps,
         notice=next((kind for kind in Notice if kind in kinds), None),
         announces=Notice.MENTION in kinds,
         reminds=reminders > 0,
-        tells=range(course.told, course.told + len(tells)),
-        relieved=tuple(course.duties[int(key)] for key in duties),
+        tells=range(state.told, state.told + len(tells)),
+        relieved=tuple(state.duties[int(key)] for key in duties),
         awake=awake,
     )
 
 
-def next_moment(terms: Terms, course: EscalationState, now_ms: int) -> int:
+def next_moment(terms: Terms, state: EscalationState, now_ms: int) -> int:
     """Return the next time at which work is due; `now_ms` or earlier if it is overdue.
 
     Raises:
         TermsError: A time zone is unknown on this machine.
     """
-    begins = _begins(terms, course)[course.steps :]
+    begins = _begins(terms, state)[state.steps :]
     soon = [at_ms for at_ms in begins if at_ms is not None]
-    soon += [at_ms for at_ms, _, _ in _moments(terms, course, now_ms)]
-    return min([course.deadline_ms, *soon])
+    soon += [at_ms for at_ms, _, _ in _moments(terms, state, now_ms)]
+    return min([state.deadline_ms, *soon])
 
 
 Moment = tuple[int, Notice, int | str]
 """Time and kind of a message, and its step, rotation or person."""
 
 
-def _moments(terms: Terms, course: EscalationState, now_ms: int) -> Iterator[Moment]:
+def _moments(terms: Terms, state: EscalationState, now_ms: int) -> Iterator[Moment]:
     """Yield all future messages before the deadline.
 
     A late message is treated as due now, so it also waits for the end of quiet hours.
     """
-    if course.is_frozen or not terms.mention:
+    if state.is_frozen or not terms.mention:
         return
-    for at_ms, kind, key in (*_asked_again(terms, course), *_news(terms, course)):
+    for at_ms, kind, key in (*_asked_again(terms, state), *_news(terms, state)):
         waits = kind in {Notice.REMINDER, Notice.ESCALATION}
-        settled = _settled(terms, course, max(at_ms, now_ms), waits=waits)
-        if settled is not None and settled < course.deadline_ms:
+        settled = _settled(terms, state, max(at_ms, now_ms), waits=waits)
+        if settled is not None and settled < state.deadline_ms:
             yield settled, kind, key
 
 
-def _asked_again(terms: Terms, course: EscalationState) -> Iterator[Moment]:
+def _asked_again(terms: Terms, state: EscalationState) -> Iterator[Moment]:
     """Yield the future reminders, without delays."""
     for number, after_s in enumerate(terms.reminders_s):
-        at_ms = _after(terms, course.since_ms, after_s) if number >= course.reminders else None
+        at_ms = _after(terms, state.since_ms, after_s) if number >= state.reminders else None
         if at_ms is not None:
             yield at_ms, Notice.REMINDER, number
 
 
-def _news(terms: Terms, course: EscalationState) -> Iterator[Moment]:
+def _news(terms: Terms, state: EscalationState) -> Iterator[Moment]:
     """Yield all other future messages, without delays."""
-    if not course.is_announced:
-        yield course.since_ms, Notice.MENTION, ""
-    begins = _begins(terms, course)
-    for number in range(course.told, course.steps):
-        yield begins[number] or course.since_ms, Notice.ESCALATION, number
-    for number, rotation in enumerate(course.duties):
-        after_ms = course.duty_ms or course.since_ms
-        handover = next_handover(rotation, after_ms=after_ms, before_ms=course.deadline_ms)
+    if not state.is_announced:
+        yield state.since_ms, Notice.MENTION, ""
+    begins = _begins(terms, state)
+    for number in range(state.told, state.steps):
+        yield begins[number] or state.since_ms, Notice.ESCALATION, number
+    for number, rotation in enumerate(state.duties):
+        after_ms = state.duty_ms or state.since_ms
+        handover = next_handover(rotation, after_ms=after_ms, before_ms=state.deadline_ms)
         if handover is not None:
             yield handover.at_ms, Notice.HANDOVER, number
-    for user_id, until_ms in course.snoozes.items():
+    for user_id, until_ms in state.snoozes.items():
         yield until_ms, Notice.SNOOZE_OVER, user_id
 
 
-def _begins(terms: Terms, course: EscalationState) -> list[int | None]:
+def _begins(terms: Terms, state: EscalationState) -> list[int | None]:
     """Return the start of each step, or None if it is not before the deadline."""
     result: list[int | None] = []
     for number, step in enumerate(terms.escalate):
-        at_ms = _after(terms, course.since_ms, step.after_s)
+        at_ms = _after(terms, state.since_ms, step.after_s)
         # All approvers are absent, so the first step need not wait for its time.
-        if course.is_deserted and number == 0:
-            at_ms = course.since_ms
-        at_ms = None if at_ms is None else _unclaimed(course, at_ms)
-        result.append(at_ms if at_ms is not None and at_ms < course.deadline_ms else None)
+        if state.is_deserted and number == 0:
+            at_ms = state.since_ms
+        at_ms = None if at_ms is None else _unclaimed(state, at_ms)
+        result.append(at_ms if at_ms is not None and at_ms < state.deadline_ms else None)
     return result
 
 
-def _settled(terms: Terms, course: EscalationState, at_ms: int, *, waits: bool) -> int | None:
+def _settled(terms: Terms, state: EscalationState, at_ms: int, *, waits: bool) -> int | None:
     """Return the time at which a due message is sent: after quiet hours and any claim."""
     moment: int | None = at_ms
     while moment is not None:
         # The end of a claim can be in quiet hours, and their end in another claim.
-        free = _unclaimed(course, moment) if waits else moment
+        free = _unclaimed(state, moment) if waits else moment
         later = quiet_end(_quiet(terms), free)
         if later == moment:
             return moment
@@ -268,10 +268,10 @@ def _settled(terms: Terms, course: EscalationState, at_ms: int, *, waits: bool) 
     return None
 
 
-def _unclaimed(course: EscalationState, at_ms: int) -> int:
+def _unclaimed(state: EscalationState, at_ms: int) -> int:
     """Return the end of the claim if the time is within it."""
-    is_claimed = course.claimed_ms <= at_ms < course.claim_until_ms
-    return course.claim_until_ms if is_claimed else at_ms
+    is_claimed = state.claimed_ms <= at_ms < state.claim_until_ms
+    return state.claim_until_ms if is_claimed else at_ms
 
 
 def _after(terms: Terms, at_ms: int, seconds: int) -> int | None:

@@ -20,7 +20,7 @@ class ProgramCalls(Protocol):
         """
         ...
 
-    async def told(self, approval: Approval) -> None:
+    async def close_request(self, approval: Approval) -> None:
         """Take a decision whose audit is written: settle a doubt, and close the request."""
         ...
 

@@ -147,20 +147,20 @@ class Difference:
         step: Number of the event, from 1; 0 if the case has no events.
         key: Name of the compared value, such as `told`.
         expected: The value in the case.
-        found: The actual value.
+        actual: The actual value.
     """
 
     case: str
     step: int
     key: str
     expected: object
-    found: object
+    actual: object
 
     def __str__(self) -> str:
         place = f", event {self.step}" if self.step else ""
         return (
             f"{self.case}{place}, {self.key}: expected {as_text(self.expected)}, "
-            f"was {as_text(self.found)}"
+            f"was {as_text(self.actual)}"
         )
 
 

@@ -98,7 +98,7 @@ def _compare(case: Case, observed: Mapping[str, object]) -> list[Difference]:
 
 
 def _difference(case: Case, key: str, expected: object, observed: object) -> Difference:
-    return Difference(case=case.id, step=0, key=key, expected=expected, found=observed)
+    return Difference(case=case.id, step=0, key=key, expected=expected, actual=observed)
 
 
 async def rehearse(case: Case, storage: Stores, *, is_judged: bool = True) -> list[Difference]:

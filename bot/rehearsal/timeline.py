@@ -173,7 +173,7 @@ class Flow:
                 step=step,
                 key=key,
                 expected=expected.get(key),
-                found=observed.get(key),
+                actual=observed.get(key),
             )
             for key in sorted(expected.keys() | (observed.keys() & self._compared()))
             if not _same(expected.get(key), observed.get(key))

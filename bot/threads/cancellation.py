@@ -72,7 +72,7 @@ class Stops:
         marked = [await update_or_none(approvals, name, write, writes_due=True) for name in names]
         return [approval for approval in marked if approval is not None]
 
-    async def told(self, thread: Thread, message: Message) -> str:
+    async def describe(self, thread: Thread, message: Message) -> str:
         """Describe who stopped the run, what had run by then, and what had not."""
         by = message.sender or await self._name(message.user_id)
         parts = [say("message.stopped_by", who=by) if by else say("message.stopped")]

@@ -83,9 +83,9 @@ class Asking:
         ]
         directory = LookupOnce(self.quorum_check.directory)
         quorum_check = replace(self.quorum_check, directory=directory)
-        ladder = self.attendance.ladder(directory)
+        planner = self.attendance.planner(directory)
         new = [
-            await ladder.invite(
+            await planner.invite(
                 await quorum_check.prepare(approval, unknown=unknown_names(context.info))
             )
             for approval, context in zip(made, new_ones, strict=True)

@@ -429,7 +429,7 @@ class Threads:
             sender=message.sender,
             checkpoint=thread.checkpoint_id,
         )
-        await self.turns.ending.stop(work, await self.inbox.stops.told(thread, message))
+        await self.turns.ending.stop(work, await self.inbox.stops.describe(thread, message))
         await self.inbox.done_with(message)
         work.stop = None
         await self.outbox.finish(work.thread, await self.storage.posts.unfinished(thread.thread_id))

@@ -223,16 +223,16 @@ def _resolved(part: Any, root: Any) -> Any:
 
 def _named(part: Any, root: Any) -> set[str]:
     """Names of the definitions that a part of a schema refers to, also through others."""
-    found: set[str] = set()
+    names: set[str] = set()
     left = [part]
     while left:
         each = left.pop()
         name = each.get("$ref", "").removeprefix("#/$defs/") if isinstance(each, dict) else ""
-        if name and name not in found:
-            found.add(name)
+        if name and name not in names:
+            names.add(name)
             left.append(root["$defs"][name])
         left += each.values() if isinstance(each, dict) else each if isinstance(each, list) else []
-    return found
+    return names
 
 
 def _inbox(value: Mapping[str, Any]) -> _Action:

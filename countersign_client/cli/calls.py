@@ -136,9 +136,9 @@ def differences(shown: Mapping[str, Any], present: Mapping[str, Any]) -> list[st
 
 
 def _executable(name: str, path: str) -> str:
-    found = shutil.which(name, path=path)
-    if found is not None:
-        return os.path.realpath(found)
+    program = shutil.which(name, path=path)
+    if program is not None:
+        return os.path.realpath(program)
     places = [name] if os.sep in name else [os.path.join(each, name) for each in path.split(":")]  # noqa: PTH118
     if any(Path(place).exists() for place in places):
         raise NoCommandError(NOT_EXECUTABLE, f"{name} is not executable")

@@ -108,7 +108,7 @@ class Child:
         reader = Thread(target=self._read, args=(process.stderr,), daemon=True)
         if process.stderr is not None:
             reader.start()
-        begun = told = time.monotonic()
+        begun = reported_at = time.monotonic()
         while True:
             with suppress(subprocess.TimeoutExpired):
                 code = process.wait(timeout=_LOOK if self._passed else 1.0)
@@ -116,8 +116,8 @@ class Child:
             now = time.monotonic()
             if self._passed and now - self._passed_at > grace:
                 process.kill()
-            elif now - told > _SIGN_OF_LIFE:
-                told = now
+            elif now - reported_at > _SIGN_OF_LIFE:
+                reported_at = now
                 progress(f"runs for {now - begun:.0f} s")
         if process.stderr is not None:
             reader.join(timeout=1.0)  # a grandchild may hold the pipe for ever

@@ -127,7 +127,9 @@ def _test(options: argparse.Namespace, process: Process) -> int:
             for name, shown in tried(agent, record.encode()):
                 if isinstance(shown, Printed):
                     parts = {"exit": shown.code, "stdout": shown.stdout, "stderr": shown.stderr}
-                    text = ", ".join(f"{part} {told}" for part, told in parts.items() if told != "")
+                    text = ", ".join(
+                        f"{part} {value}" for part, value in parts.items() if value != ""
+                    )
                 else:
                     text = json.dumps(shown, ensure_ascii=False)
                 process.print(f"  {name}: {text}")
@@ -141,12 +143,12 @@ def _install(options: argparse.Namespace, process: Process) -> int:
     user = options.scope == "user" or (options.scope is None and options.agent != "copilot")
     name = Path(sys.argv[0]).name
     name = name if name.startswith("countersign") else "countersign-ask"
-    found = shutil.which(name, path=process.environ.get("PATH")) if user else None
+    program = shutil.which(name, path=process.environ.get("PATH")) if user else None
     try:
         _check_version(options.agent, process)
         edit = edit_of(
             options.agent,
-            found or name,
+            program or name,
             user=user,
             folder=Path.cwd(),
             environ=process.environ,

@@ -109,8 +109,8 @@ def _claude_allow(call: HookCall, reason: str, edited: dict[str, Any] | None) ->
     changes = {} if edited is None else {"updatedInput": edited}
     if call.event == "PermissionRequest":
         return _of_event(call, {"decision": {"behavior": "allow", **changes}})
-    told = {"permissionDecision": "allow", "permissionDecisionReason": reason}
-    return _of_event(call, {**told, **changes})
+    allowed = {"permissionDecision": "allow", "permissionDecisionReason": reason}
+    return _of_event(call, {**allowed, **changes})
 
 
 def _claude_deny(call: HookCall, text: str) -> Printed:

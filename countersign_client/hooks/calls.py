@@ -135,8 +135,8 @@ def _title(call: HookCall) -> str:
 
 def _path(arguments: Mapping[str, Any]) -> str:
     names = ("file_path", "notebook_path", "path")
-    found = next((arguments[name] for name in names if name in arguments), "")
-    return found if isinstance(found, str) else ""
+    path = next((arguments[name] for name in names if name in arguments), "")
+    return path if isinstance(path, str) else ""
 
 
 def _preview(call: HookCall) -> dict[str, str] | None:

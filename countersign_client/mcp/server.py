@@ -367,9 +367,9 @@ def _told() -> Iterator[None]:
 
 def _shown(request: Request, text: str, execution_id: str | None = None) -> AskedPeople:
     decision = request.decision
-    told: dict[str, Any] | None = None
+    shown: dict[str, Any] | None = None
     if decision is not None:
-        told = {
+        shown = {
             "outcome": decision.outcome,
             "source": decision.source,
             "by": [person.name for person in decision.by],
@@ -378,12 +378,12 @@ def _shown(request: Request, text: str, execution_id: str | None = None) -> Aske
             "arguments": decision.arguments if execution_id else None,
             "answer": decision.answer,
         }
-        told = {member: part for member, part in told.items() if part is not None}
+        shown = {member: part for member, part in shown.items() if part is not None}
     return AskedPeople(
         id=request.id,
         status=str(request.status),
         url=request.url,
-        decision=told,
+        decision=shown,
         execution_id=execution_id,
         next=text,
     )

@@ -148,8 +148,8 @@ def _writer() -> Callable[[bytes], Awaitable[None]]:
 
 async def _signalled() -> None:
     """Wait for a signal that ends a program."""
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    loop, signalled = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows has no handlers on loops
-            loop.add_signal_handler(number, told.set)
-    await told.wait()
+            loop.add_signal_handler(number, signalled.set)
+    await signalled.wait()

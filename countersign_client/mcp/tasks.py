@@ -73,26 +73,26 @@ class RequestTasks(Extension):
             return await call_next(ctx)
         params.arguments = {**(params.arguments or {}), "wait_seconds": 0}
         result = await call_next(ctx)
-        told = result.structured_content if isinstance(result, CallToolResult) else None
-        if not told or told.get("status") != "pending":
+        structured = result.structured_content if isinstance(result, CallToolResult) else None
+        if not structured or structured.get("status") != "pending":
             return result
-        request, _ = await self._asked.read(Context(request_context=ctx), str(told["id"]))
+        request, _ = await self._asked.read(Context(request_context=ctx), str(structured["id"]))
         return {"resultType": "task", **_task(request, "working")}
 
     async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> HandlerResult:
         try:
-            request, told = await self._asked.read(Context(request_context=ctx), params.task_id)
+            request, asked = await self._asked.read(Context(request_context=ctx), params.task_id)
         except (CountersignError, ValueError, TypeError) as error:
             raise MCPError(INVALID_PARAMS, f"Countersign: {error}") from None
         if request.status == "pending":
             return _task(request, "working")
         if request.status == "cancelled":
             return _task(request, "cancelled")
-        text = {"type": "text", "text": told.model_dump_json()}
+        text = {"type": "text", "text": asked.model_dump_json()}
         result = {
             "resultType": "complete",
             "content": [text],
-            "structuredContent": told.model_dump(mode="json"),
+            "structuredContent": asked.model_dump(mode="json"),
             "isError": False,
         }
         return {**_task(request, "completed"), "result": result}

@@ -29,7 +29,7 @@ export function makeActions(store, { asked, changed }) {
     const { me, channel } = store;
     const answer = thread ? { ok: false, error: "not_in_thread" } : await send("command", { as: me, channel, command, text });
     if (!answer.ok) notice(explain(answer), "error");
-    const names = (answer.invited ?? []).map((id) => store.names.person(id)).map((one) => one?.real_name || one?.name);
+    const names = (answer.invited ?? []).map((id) => store.names.person(id)).map((person) => person?.real_name || person?.name);
     if (names.length > 0) notice(`${names.join(", ")} can read and write in #${store.title(store.channels.get(channel))} now.`, "success");
     return answer.ok;
   }
@@ -51,17 +51,17 @@ export function makeActions(store, { asked, changed }) {
   }
 
   function shortcuts(type, message) {
-    const found = store.surfaces.shortcuts.filter((one) => one.type === type);
-    return found.map((one) => ({
-      label: one.name, note: one.description || store.bot.name, sign: avatar({ bot: true }, "tiny"), testid: `shortcut-${one.callback_id}`,
-      run: () => runShortcut(one, message),
+    const fitting = store.surfaces.shortcuts.filter((shortcut) => shortcut.type === type);
+    return fitting.map((shortcut) => ({
+      label: shortcut.name, note: shortcut.description || store.bot.name, sign: avatar({ bot: true }, "tiny"), testid: `shortcut-${shortcut.callback_id}`,
+      run: () => runShortcut(shortcut, message),
     }));
   }
 
   /** The menu of the composer's +. */
   function moreOf(anchor) {
-    const found = shortcuts("global");
-    openMenu(anchor, [{ heading: found.length > 0 ? "Shortcuts" : "No app has a shortcut here" }, ...found], { label: "Shortcuts" });
+    const items = shortcuts("global");
+    openMenu(anchor, [{ heading: items.length > 0 ? "Shortcuts" : "No app has a shortcut here" }, ...items], { label: "Shortcuts" });
   }
 
   /** The menu of a message. */

@@ -106,7 +106,7 @@ async function become(person, { channel, thread, tab } = {}, push = false) {
   store.applyState(known);
   memory.set("person", store.me);
   const mine = [...store.conversations("channel"), ...store.conversations("im")];
-  const target = mine.find((one) => one.id === channel) ?? mine[0];
+  const target = mine.find((conversation) => conversation.id === channel) ?? mine[0];
   store.channel = target?.id ?? "";
   store.thread = target?.id === channel ? thread ?? "" : "";
   store.tab = tab === "home" ? "home" : "messages";
@@ -300,7 +300,7 @@ function toggleDrawer(open) {
 
 function redraw(...what) {
   if (pending.size === 0) queueMicrotask(drawAll);
-  what.forEach((one) => pending.add(one));
+  what.forEach((part) => pending.add(part));
 }
 
 function drawAll() {

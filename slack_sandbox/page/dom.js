@@ -121,7 +121,7 @@ export function moveWithArrows(items, event) {
 /** Call `close` when the person clicks or moves the focus outside `root`, one node or several. Returns how to stop. */
 export function onLeave(root, close) {
   const roots = [root].flat();
-  const away = (event) => { if (!roots.some((one) => one.contains(event.target))) close(); };
+  const away = (event) => { if (!roots.some((node) => node.contains(event.target))) close(); };
   document.addEventListener("pointerdown", away, true);
   document.addEventListener("focusin", away, true);
   return () => {

@@ -158,7 +158,7 @@ function reactions(message, view) {
   const { store } = view;
   const chips = message.reactions.map(({ name, users }) => {
     const own = users.includes(store.me);
-    const people = users.map((id) => store.names.person(id)).map((one) => one?.real_name || one?.name || "Somebody").join(", ");
+    const people = users.map((id) => store.names.person(id)).map((person) => person?.real_name || person?.name || "Somebody").join(", ");
     return h("button", {
       type: "button", class: own ? "reaction own" : "reaction", "aria-pressed": String(own), title: `${people} reacted with :${name}:`,
       "aria-label": `${name.replaceAll("_", " ")}: ${count(users.length, "reaction", "reactions")}, ${people}`,

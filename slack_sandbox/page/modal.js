@@ -48,7 +48,7 @@ export class Modals {
 
   /** Errors for the fields of a view, keyed by block_id. */
   fail(viewId, errors) {
-    const entry = this.stack.find((one) => one.view.id === viewId);
+    const entry = this.stack.find((open) => open.view.id === viewId);
     if (!entry) return;
     entry.errors = { ...errors };
     this.#draw(false);

@@ -18,14 +18,14 @@ from bot.approvals.due.escalation_state import (
     NOTHING,
     EscalationPlan,
     can_hasten,
-    climbed_by,
-    course_of,
     direct_message,
     due_audience,
+    escalation_state_of,
     key_of,
     new_card,
     new_message,
     own_card,
+    with_step,
 )
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.wanted import REMINDER
@@ -148,18 +148,18 @@ class EscalationPlanner:
         """Add the first cards and recipients to a new approval, before it is stored."""
         if approval.status is not Status.PENDING or approval.kind is Kind.QUESTION:
             return approval  # a question waits for its requester
-        terms = _ladder_terms(approval)
-        course = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
+        terms = _terms_of(approval)
+        state = begin(terms, approval.created_ms, deadline_ms=approval.expires_ms)
         place = _place(approval, terms)
         approval = approval.changed(elsewhere=place)
-        is_told = course.is_announced
+        is_told = state.is_announced
         deserted = await self.audience.is_deserted(approval, terms)
         steps = 1 if deserted and is_told else 0
         plan = await self._first(approval, terms, is_told=is_told, steps=steps)
         messages = plan.messages
-        if tells_nobody(terms, course) or _sleeps_through(approval, plan):
+        if tells_nobody(terms, state) or _sleeps_through(approval, plan):
             messages = (*messages, new_message(approval, "quiet", "quiet"))
-        state = StoredEscalation(
+        stored = StoredEscalation(
             mentioned=tuple(dict.fromkeys(plan.names)),
             told=steps,
             announced=is_told,
@@ -169,17 +169,17 @@ class EscalationPlanner:
         return approval.changed(
             snoozes=plan.held or approval.snoozes,
             messages=(*plan.cards, *messages),
-            escalation=state,
+            escalation=stored,
         )
 
-    async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
+    async def take_step(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
         """Store the due step. Return the approval and the keys of its new messages.
 
         The caller sends the messages.
         """
-        terms = _ladder_terms(approval)
+        terms = _terms_of(approval)
         try:
-            due_step = due(terms, course_of(approval, terms), now_ms)
+            due_step = due(terms, escalation_state_of(approval, terms), now_ms)
         except TermsError as error:
             logger.warning(
                 "could not plan reminders and escalation: %s",
@@ -197,21 +197,21 @@ class EscalationPlanner:
         known = {card.user for card in plan.cards}
         late = tuple(card for card in late if card.user not in known)
         plan = replace(plan, cards=(*plan.cards, *late))
-        changed = climbed_by(approval, terms, due_step, plan, now_ms)
+        changed = with_step(approval, terms, due_step, plan, now_ms)
         redraws = bool(due_step.begun or due_step.awake or plan.cards)
         write = partial(escalated, judged=changed, now_ms=now_ms, redraws=redraws)
-        climbed = await write_held(self.approvals, approval, write)
-        if climbed is None:  # another process wrote first: return its version
+        stepped = await write_held(self.approvals, approval, write)
+        if stepped is None:  # another process wrote first: return its version
             newest = await self.approvals.get(approval.approval_id)
             return newest.changed(fence=approval.fence), frozenset()
-        await self._note(climbed, approval.escalation.steps)
-        return climbed, plan.keys
+        await self._note(stepped, approval.escalation.steps)
+        return stepped, plan.keys
 
     def next_ms(self, approval: Approval) -> int:
         """Return when the next step is due: the expiry at the latest."""
-        terms = _ladder_terms(approval)
+        terms = _terms_of(approval)
         try:
-            return next_moment(terms, course_of(approval, terms), self.clock())
+            return next_moment(terms, escalation_state_of(approval, terms), self.clock())
         except TermsError:
             return approval.expires_ms
 
@@ -225,12 +225,12 @@ class EscalationPlanner:
 
         Checked on every pass, because approvers can leave while an approval is pending.
         """
-        course = course_of(approval, terms)
-        if due_step.course.steps or not can_hasten(approval, terms):
+        state = escalation_state_of(approval, terms)
+        if due_step.state.steps or not can_hasten(approval, terms):
             return due_step
         if not await self.audience.is_deserted(approval, terms):
             return due_step
-        return due(terms, replace(course, is_deserted=True), now_ms)
+        return due(terms, replace(state, is_deserted=True), now_ms)
 
     async def _note(self, approval: Approval, noted: int) -> None:
         """Record steps without an audit entry: their process may have died before it."""
@@ -320,15 +320,15 @@ class EscalationPlanner:
             return NOTHING
         if approval.kind is Kind.QUESTION:
             return await self._plan_question(approval, due_step, now_ms)
-        waiting = await self.audience.waiting(approval, terms, steps=due_step.course.steps)
+        waiting = await self.audience.waiting(approval, terms, steps=due_step.state.steps)
         names = due_audience(approval, terms, due_step, now_ms)
-        silent = due_step.course.snoozes
+        silent = due_step.state.snoozes
         left, held = await self._awake(approval, names, waiting, silent=silent)
         awake = await self.audience.awaited_among(approval, due_step.awake, waiting)
         awake = tuple(name for name in awake if name not in left)
         left = (*left, *awake)
         plan = await self._plan_notified(approval, terms, due_step, left, now_ms)
-        steps, others = due_step.course.steps, waiting.people - {*left, *silent}
+        steps, others = due_step.state.steps, waiting.people - {*left, *silent}
         own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
         cards = (*plan.cards, *own)
         return replace(plan, cards=cards, held={**plan.held, **held, **later})
@@ -361,7 +361,7 @@ class EscalationPlanner:
         """Plan direct cards for people outside the channel or who prefer them, by user id."""
         place = approval.elsewhere or approval.channel_id
         absent = {*people} if place == DM else await self.audience.absent(place, people)
-        rest, steps = {*people} - absent, due_step.course.steps
+        rest, steps = {*people} - absent, due_step.state.steps
         wants = await self._own.asking(approval, terms, rest, steps=steps)
         cards = {user_id: new_card(approval, user=user_id) for user_id in absent}
         cards |= {user_id: own_card(approval, user_id) for user_id in wants}
@@ -384,7 +384,7 @@ class EscalationPlanner:
     ) -> EscalationPlan:
         """Plan a step by direct message: a card, or a line for people who have the card."""
         known = users_of(approval)
-        escalation = approval.escalation.changed(steps=due_step.course.steps)
+        escalation = approval.escalation.changed(steps=due_step.state.steps)
         changed = approval.changed(escalation=escalation)
         new = await self._direct(changed, terms, dict.fromkeys(left, ()))
         cards = tuple(card.changed(kind=str(due_step.notice)) for card in new.cards)
@@ -446,7 +446,7 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if not is_person(name) or name in people)
 
 
-def _ladder_terms(approval: Approval) -> Terms:
+def _terms_of(approval: Approval) -> Terms:
     """Return the terms. An approval in doubt has no reminders."""
     terms = approval.terms
     return terms.model_copy(update={"remind_s": 0}) if approval.kind is Kind.DOUBT else terms

@@ -30,23 +30,23 @@ class EscalationPlan:
 NOTHING = EscalationPlan()
 
 
-def course_of(approval: Approval, terms: Terms) -> EscalationState:
+def escalation_state_of(approval: Approval, terms: Terms) -> EscalationState:
     """Return what the escalation of an approval has done so far."""
-    state, claim = approval.escalation, approval.claim
-    groups = asked_groups(terms, approval.stage, state.steps)
+    stored, claim = approval.escalation, approval.claim
+    groups = asked_groups(terms, approval.stage, stored.steps)
     return EscalationState(
         since_ms=approval.schedule_ms,
         deadline_ms=approval.expires_ms,
-        reminders=state.reminders,
-        steps=state.steps,
-        told=state.told,
-        is_announced=state.announced or not terms.mention,
+        reminders=stored.reminders,
+        steps=stored.steps,
+        told=stored.told,
+        is_announced=stored.announced or not terms.mention,
         claimed_ms=claim.since_ms,
         claim_until_ms=claim.until_ms,
         snoozes=approval.snoozes,
         duties=rotations_of(terms, groups),
-        duty_ms=state.duty_ms,
-        is_deserted=state.deserted,
+        duty_ms=stored.duty_ms,
+        is_deserted=stored.deserted,
         is_frozen=approval.frozen is not None,
     )
 
@@ -85,31 +85,31 @@ def key_of(due_step: Due, now_ms: int) -> str:
 
 def can_hasten(approval: Approval, terms: Terms) -> bool:
     """Whether the first escalation step is still pending and can be taken early."""
-    state = approval.escalation
-    return bool(terms.escalate) and not (state.steps or state.deserted)
+    stored = approval.escalation
+    return bool(terms.escalate) and not (stored.steps or stored.deserted)
 
 
-def climbed_by(
+def with_step(
     approval: Approval, terms: Terms, due_step: Due, plan: EscalationPlan, now_ms: int
 ) -> Approval:
     """Return the approval after a step, with the step's messages."""
-    state, course = approval.escalation, due_step.course
+    stored, state = approval.escalation, due_step.state
     mentioned = remembered_of(approval, terms, due_step, now_ms)
-    is_first = due_step.begun > 0 and not state.steps
-    changed = state.changed(
-        steps=course.steps,
+    is_first = due_step.begun > 0 and not stored.steps
+    changed = stored.changed(
+        steps=state.steps,
         mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
-        reminders=course.reminders,
-        begun_ms=now_ms if is_first else state.begun_ms,
-        told=course.told,
-        announced=course.is_announced,
-        duty_ms=course.duty_ms,
-        noted=state.steps,
+        reminders=state.reminders,
+        begun_ms=now_ms if is_first else stored.begun_ms,
+        told=state.told,
+        announced=state.is_announced,
+        duty_ms=state.duty_ms,
+        noted=stored.steps,
         digest=approval.digest,
-        deserted=course.is_deserted,
+        deserted=state.is_deserted,
     )
     return approval.changed(
-        snoozes={**course.snoozes, **plan.held},
+        snoozes={**state.snoozes, **plan.held},
         messages=(*approval.messages, *plan.cards, *plan.messages),
         escalation=changed,
     )
@@ -125,7 +125,7 @@ def due_audience(
         asked = resolve_groups(terms, asked_groups(terms, stage), now_ms)
         names.update({name: groups for name, groups in asked.items() if name not in known})
     if due_step.reminds and due_step.notice is not Notice.ESCALATION:
-        told_groups = asked_groups(terms, stage, due_step.course.told)
+        told_groups = asked_groups(terms, stage, due_step.state.told)
         names.update(resolve_groups(terms, told_groups, now_ms))
     if due_step.tells:
         added = resolve_groups(terms, added_groups(terms, stage, due_step.tells), now_ms)
@@ -141,11 +141,11 @@ def remembered_of(approval: Approval, terms: Terms, due_step: Due, now_ms: int) 
     A new stage asks for something else, so it notifies everyone. After an edit, people who are
     still asked are not mentioned again.
     """
-    state = approval.escalation
-    known = state.mentioned
+    stored = approval.escalation
+    known = stored.mentioned
     if not due_step.announces:
         return known
-    if state.digest == approval.digest:
+    if stored.digest == approval.digest:
         return ()
     asked = resolve_groups(terms, asked_groups(terms, approval.stage), now_ms)
     return tuple(name for name in known if name in asked)

@@ -204,10 +204,10 @@ def _untold(name: str) -> ApprovalMessage:
     return ApprovalMessage(key=key, kind=ALERT, user=user, channel=channel)
 
 
-class Climbing(Protocol):
+class Stepping(Protocol):
     """Reminds and escalates; see `EscalationPlanner`."""
 
-    async def climb(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
+    async def take_step(self, approval: Approval, now_ms: int) -> tuple[Approval, frozenset[str]]:
         """Store the due step."""
         ...
 
@@ -224,7 +224,7 @@ class Climbing(Protocol):
 class TermsSteps:
     """The reminders and the escalation in one pass over an approval."""
 
-    ladder: Climbing
+    planner: Stepping
     messages: Messages
     clock: Clock
 
@@ -232,14 +232,14 @@ class TermsSteps:
         """Store the due step; the caller sends its messages."""
         if approval.status is not Status.PENDING:
             return approval
-        climbed, fresh = await self.ladder.climb(approval, now_ms)
+        stepped, fresh = await self.planner.take_step(approval, now_ms)
         worker_pass.fresh.update(fresh)
-        worker_pass.is_step = climbed is not approval
-        return climbed
+        worker_pass.is_step = stepped is not approval
+        return stepped
 
     def next_right(self, approval: Approval) -> int:
         """Return when rights change next; soon if a message must be sent."""
-        return max(self.ladder.next_ms(approval), self.clock() + milliseconds(SOON))
+        return max(self.planner.next_ms(approval), self.clock() + milliseconds(SOON))
 
     async def see_to(self, approval: Approval, worker_pass: ApprovalPass) -> int | None:
         """Update the messages; return when to check again.
@@ -250,5 +250,5 @@ class TermsSteps:
         again_ms = await self.messages.see_to(approval, worker_pass)
         if approval.status is not Status.PENDING:
             return again_ms
-        next_ms = await self.ladder.next_look_ms(approval)
+        next_ms = await self.planner.next_look_ms(approval)
         return next_ms if again_ms is None else min(next_ms, again_ms)

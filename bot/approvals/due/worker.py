@@ -198,7 +198,7 @@ class ApprovalWorker:
         """Assign new approvals of one turn to batch cards, before they are stored."""
         return [*approvals] if self.batches is None else together(approvals, self.batches.takes)
 
-    def ladder(self, directory: Directory | None = None) -> EscalationPlanner:
+    def planner(self, directory: Directory | None = None) -> EscalationPlanner:
         """Return the planner of reminders and escalation.
 
         Args:
@@ -219,7 +219,7 @@ class ApprovalWorker:
 
     def _steps(self, directory: Directory) -> TermsSteps:
         """Return the reminders and the escalation."""
-        return TermsSteps(self.ladder(directory), self._messages, self.clock)
+        return TermsSteps(self.planner(directory), self._messages, self.clock)
 
     @property
     def _messages(self) -> Messages:
@@ -307,7 +307,7 @@ class ApprovalWorker:
                 if approval.decision is not None:
                     self._announced[approval.approval_id] = approval.decision.at_ms
                 if self.programs is not None and isinstance(approval.asker, ProgramCall):
-                    await self.programs.told(approval)
+                    await self.programs.close_request(approval)
             if runs:  # a program looks itself
                 self.wake(thread_id)
 

@@ -172,7 +172,7 @@ def _in_time(file: PolicyFile, ask: AskEntry, stages: tuple[Stage, ...]) -> dict
         "on_delete": ask.on_delete or "keep",
         "remind_s": remind.after if remind else REMIND_S,
         "remind_times": remind.times if remind else REMIND_TIMES,
-        "escalate": _ladder(ask, stages),
+        "escalate": _escalation(ask, stages),
         "route": ask.route.channel if ask.route else "thread",
         "mention": ask.mention is not False,
         "clock": ask.clock or "wall",
@@ -201,7 +201,7 @@ def _break_glass(entry: BreakGlassEntry | None) -> BreakGlass | None:
     return BreakGlass(groups=entry.by, alert=entry.alert) if entry and entry.by else None
 
 
-def _ladder(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:
+def _escalation(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:
     """Return the escalation steps. By default a step applies to the only requirement."""
     names = [requirement.name for stage in stages for requirement in stage.approve]
     steps = []

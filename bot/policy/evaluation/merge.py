@@ -147,7 +147,7 @@ def _both(terms: Terms, other: Terms) -> Terms:
         max_age_s=min(terms.max_age_s, other.max_age_s),
         remind_s=first.remind_s,
         remind_times=first.remind_times,
-        escalate=_ladder(terms.escalate, other.escalate, names),
+        escalate=_escalation(terms.escalate, other.escalate, names),
         route=terms.route if terms.route != "thread" else other.route,
         mention=terms.mention or other.mention,
         clock="wall" if "wall" in {terms.clock, other.clock} else "working",
@@ -188,7 +188,7 @@ def _first_reminder(terms: Terms) -> tuple[bool, int, int]:
     return (terms.remind_s == 0, terms.remind_s, -terms.remind_times)
 
 
-def _ladder(
+def _escalation(
     steps: tuple[Escalation, ...], other: tuple[Escalation, ...], names: Mapping[str, str]
 ) -> tuple[Escalation, ...]:
     """Return the escalation steps of both, each for the requirements of its own terms."""

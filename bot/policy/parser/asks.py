@@ -83,7 +83,7 @@ def ask_problems(
         yield asking.own.problem("no_approvers", "no approvers are set", remedy)
     yield from _names(asking)
     yield from _reminder(asking, is_default=is_default)
-    yield from _ladder(asking, is_default=is_default)
+    yield from _escalation(asking, is_default=is_default)
     yield from _grants(asking)
     yield from _always(asking)
     if not is_default:
@@ -153,7 +153,7 @@ def _reminder(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]
         yield place.problem("bad_order", "no reminder before the expiry", remedy)
 
 
-def _ladder(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]:
+def _escalation(asking: AskSource, *, is_default: bool) -> Iterator[PolicyProblem]:
     escalate = asking.field("escalate")
     if escalate is None or escalate.items is None:
         return

@@ -28,14 +28,14 @@ class UnknownPriceError(ValueError):
 
 
 def _tokens(value: object) -> int:
-    found = _matched(_TOKENS, value, "200k per turn")
-    number = int(re.sub("[_,]", "", found[1])) * _UNITS[found[2]]
+    match = _matched(_TOKENS, value, "200k per turn")
+    number = int(re.sub("[_,]", "", match[1])) * _UNITS[match[2]]
     return _positive(number, value, "200k per turn")
 
 
 def _cost(value: object) -> int:
-    found = _matched(_COST, value, "5 USD per thread and day")
-    return _positive(int(Decimal(found[1]) * MICRO), value, "5 USD per thread and day")
+    match = _matched(_COST, value, "5 USD per thread and day")
+    return _positive(int(Decimal(match[1]) * MICRO), value, "5 USD per thread and day")
 
 
 def _price(value: object) -> Decimal:
@@ -45,10 +45,10 @@ def _price(value: object) -> Decimal:
 def _matched(form: re.Pattern[str], value: object, example: str) -> re.Match[str]:
     if not isinstance(value, str):
         wrong_type(value, f"a text such as {example}")
-    found = form.fullmatch(" ".join(value.split()))
-    if found is None:
+    match = form.fullmatch(" ".join(value.split()))
+    if match is None:
         refuse("bad_value", f"{value!r} isn't in the right format", f"write it as {example}")
-    return found
+    return match
 
 
 def _positive(number: int, value: object, example: str) -> int:

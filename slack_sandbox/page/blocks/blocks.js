@@ -39,7 +39,7 @@ const BLOCKS = {
   container,
   card,
   carousel: (block, ctx) => h("div", { class: "block-carousel", role: "group", "aria-label": "Cards", tabindex: "0" },
-    (block.elements ?? []).map((one) => card(one, ctx))),
+    (block.elements ?? []).map((element) => card(element, ctx))),
   data_table: dataTable,
   context_actions: (block, ctx) => h("div", { class: "block-context-actions" },
     (block.elements ?? []).map((item) => contextAction(item, block, ctx))),
@@ -120,8 +120,8 @@ function dataTable(block, ctx) {
   const rows = h("tbody", {});
   const place = h("span", { class: "pager-place", role: "status" });
   const cell = (tag, content, props = {}) => h(tag, props, cellContent(content, ctx));
-  const row = (cells) => h("tr", {}, cells.map((one, index) =>
-    (index === (block.row_header_column_index ?? 0) ? cell("th", one, { scope: "row" }) : cell("td", one))));
+  const row = (cells) => h("tr", {}, cells.map((content, index) =>
+    (index === (block.row_header_column_index ?? 0) ? cell("th", content, { scope: "row" }) : cell("td", content))));
   let page = 0;
   const show = (next) => {
     page = Math.min(Math.max(next, 0), pages - 1);
@@ -133,7 +133,7 @@ function dataTable(block, ctx) {
   const back = h("button", { type: "button", class: "button small", on: { click: () => show(page - 1) } }, "Back");
   const on = h("button", { type: "button", class: "button small", on: { click: () => show(page + 1) } }, "Next");
   show(0);
-  const heads = h("thead", {}, h("tr", {}, (head ?? []).map((one) => cell("th", one, { scope: "col" }))));
+  const heads = h("thead", {}, h("tr", {}, (head ?? []).map((content) => cell("th", content, { scope: "col" }))));
   return h("div", { class: "block-data-table" },
     h("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": block.caption ?? "Table" },
       h("table", {}, h("caption", {}, block.caption), heads, rows)),

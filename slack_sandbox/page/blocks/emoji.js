@@ -50,14 +50,14 @@ export function withSymbols(text, withNames = false) {
 
 /** The text before each match and what was matched; the last one has no match. */
 function split(text, pattern) {
-  const found = [];
+  const parts = [];
   let at = 0;
   for (const match of text.matchAll(new RegExp(pattern.source, `${pattern.flags}g`))) {
-    found.push([text.slice(at, match.index), match[1]]);
+    parts.push([text.slice(at, match.index), match[1]]);
     at = match.index + match[0].length;
   }
-  found.push([text.slice(at), null]);
-  return found;
+  parts.push([text.slice(at), null]);
+  return parts;
 }
 
 function picture(characters) {
@@ -84,7 +84,7 @@ function symbol(id) {
 }
 
 function code(characters) {
-  return [...characters].map((one) => one.codePointAt(0).toString(16)).filter((one) => one !== "fe0f").join("-");
+  return [...characters].map((character) => character.codePointAt(0).toString(16)).filter((character) => character !== "fe0f").join("-");
 }
 
 const glyphs = new Map();

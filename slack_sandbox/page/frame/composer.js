@@ -115,7 +115,7 @@ export class Composer {
   /** What a command takes, while its words are typed. */
   #hint() {
     const name = /^(\/[\w-]+)\s/.exec(this.text)?.[1];
-    const command = name && this.#commands().find((one) => one.name === name);
+    const command = name && this.#commands().find((candidate) => candidate.name === name);
     this.usage.hidden = !command;
     if (command) this.usage.replaceChildren(h("strong", {}, command.name), ` ${command.usage_hint || command.description}`);
   }
@@ -127,7 +127,7 @@ export class Composer {
   #offerCommands() {
     const typed = this.text.slice(0, this.area.selectionEnd);
     if (!COMMAND.test(typed) || typed !== this.text) return false;
-    this.#open(this.#commands().filter((one) => one.name.startsWith(typed)), "Commands");
+    this.#open(this.#commands().filter((command) => command.name.startsWith(typed)), "Commands");
     return true;
   }
 
@@ -135,30 +135,30 @@ export class Composer {
     this.matches = matches;
     if (matches.length === 0) return this.#hide();
     this.list.setAttribute("aria-label", label);
-    this.list.replaceChildren(...matches.map((one, index) => this.#row(one, index)));
+    this.list.replaceChildren(...matches.map((match, index) => this.#row(match, index)));
     this.list.hidden = false;
     this.#mark(0);
   }
 
   #offer() {
     if (this.#offerCommands()) return;
-    const found = TRIGGER.exec(this.text.slice(0, this.area.selectionEnd));
-    const query = found?.[2].toLowerCase();
-    if (!found) return this.#hide();
-    this.matches = this.options.candidates().filter((one) => matches(one, query)).slice(0, 7);
-    const done = this.matches.some((one) => one.name.toLowerCase() === query);
+    const trigger = TRIGGER.exec(this.text.slice(0, this.area.selectionEnd));
+    const query = trigger?.[2].toLowerCase();
+    if (!trigger) return this.#hide();
+    this.matches = this.options.candidates().filter((candidate) => matches(candidate, query)).slice(0, 7);
+    const done = this.matches.some((candidate) => candidate.name.toLowerCase() === query);
     if (this.matches.length === 0 || done) return this.#hide();
     this.#open(this.matches, "Names");
   }
 
-  #row(one, index) {
+  #row(candidate, index) {
     return h("div", {
       class: "name-row", role: "option", id: `${this.listId}-${index}`,
-      on: { pointerdown: (event) => { event.preventDefault(); this.#accept(one); } },
-    }, one.usage_hint === undefined
-      ? [avatar(one, "small"), h("span", { class: "name-main" }, one.real_name || one.name), h("span", { class: "name-note" }, `@${one.name}`)]
-      : h("span", { class: "command-row" }, h("span", { class: "name-main" }, one.name, " ", h("span", { class: "command-hint" }, one.usage_hint)),
-        h("span", { class: "name-note" }, one.description)));
+      on: { pointerdown: (event) => { event.preventDefault(); this.#accept(candidate); } },
+    }, candidate.usage_hint === undefined
+      ? [avatar(candidate, "small"), h("span", { class: "name-main" }, candidate.real_name || candidate.name), h("span", { class: "name-note" }, `@${candidate.name}`)]
+      : h("span", { class: "command-row" }, h("span", { class: "name-main" }, candidate.name, " ", h("span", { class: "command-hint" }, candidate.usage_hint)),
+        h("span", { class: "name-note" }, candidate.description)));
   }
 
   #mark(index) {
@@ -167,14 +167,14 @@ export class Composer {
     this.area.setAttribute("aria-activedescendant", `${this.listId}-${index}`);
   }
 
-  #accept(one) {
-    if (one.usage_hint !== undefined) {
-      this.write(`${one.name} `);
+  #accept(candidate) {
+    if (candidate.usage_hint !== undefined) {
+      this.write(`${candidate.name} `);
       this.focus();
       return;
     }
     const caret = this.area.selectionEnd;
-    const head = this.text.slice(0, caret).replace(TRIGGER, (_, space) => `${space}@${one.name} `);
+    const head = this.text.slice(0, caret).replace(TRIGGER, (_, space) => `${space}@${candidate.name} `);
     this.area.value = head + this.text.slice(caret);
     this.area.setSelectionRange(head.length, head.length);
     this.#changed(false);
@@ -186,7 +186,7 @@ export class Composer {
   }
 }
 
-function matches(one, query) {
-  const names = [one.name, ...(one.real_name ?? "").split(/\s+/)];
+function matches(candidate, query) {
+  const names = [candidate.name, ...(candidate.real_name ?? "").split(/\s+/)];
   return names.some((name) => name.toLowerCase().startsWith(query));
 }

@@ -65,7 +65,7 @@ export class Guide {
     fill(this.root,
       h("p", { class: "guide-text", role: "status", data: { testid: "guide-text" } }, isOver && step.outcome ? step.outcome : step.text),
       step.command && this.#command(step.command),
-      h("ol", { class: "guide-steps" }, steps.slice(1).map((one, index) => h("li", {}, this.#pill(one, index + 1)))),
+      h("ol", { class: "guide-steps" }, steps.slice(1).map((step, index) => h("li", {}, this.#pill(step, index + 1)))),
       h("button", {
         type: "button", class: "icon-button guide-close", "aria-label": "Close the guide", title: "Close the guide", data: { testid: "guide-close" }, on: { click: () => this.#close() },
       }, icon("close")));

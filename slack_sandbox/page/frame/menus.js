@@ -23,7 +23,7 @@ export function openMenu(anchor, entries, { label, look = "" }) {
     if (refocus) anchor.focus();
   };
   close.anchor = anchor;
-  fill(root, entries.map((one) => (one.heading ? h("p", { class: "menu-title" }, one.heading) : entry(one, close))));
+  fill(root, entries.map((item) => (item.heading ? h("p", { class: "menu-title" }, item.heading) : entry(item, close))));
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape" || event.key === "Tab") {
       event.preventDefault();

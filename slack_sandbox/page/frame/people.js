@@ -29,8 +29,8 @@ export class PersonSwitch {
     fill(this.label, h("span", { class: "person-prefix" }, "Acting as "), h("strong", {}, me ? me.real_name || me.name : "nobody"));
     const others = store.humans.filter((person) => person.id !== store.me && newsOf(store, person) > 0);
     this.dot.hidden = others.length === 0;
-    const told = others.map((person) => `${person.real_name} has ${newsOf(store, person)} new`).join(", ");
-    this.button.setAttribute("aria-label", `Acting as ${me?.real_name ?? "nobody"}. Change person.${told ? ` ${told}.` : ""}`);
+    const news = others.map((person) => `${person.real_name} has ${newsOf(store, person)} new`).join(", ");
+    this.button.setAttribute("aria-label", `Acting as ${me?.real_name ?? "nobody"}. Change person.${news ? ` ${news}.` : ""}`);
     const focus = rememberFocus(this.news);
     fill(this.news, others.map((person) => this.#chip(person)));
     restoreFocus(this.news, focus);

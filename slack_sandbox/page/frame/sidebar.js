@@ -19,13 +19,13 @@ export function renderSidebar(root, store, on) {
 
 /** Channels by their headings, in the order in which they come. */
 function sections(store) {
-  const found = new Map();
+  const byTitle = new Map();
   for (const channel of store.conversations("channel")) {
     const title = channel.section || "Channels";
-    if (!found.has(title)) found.set(title, []);
-    found.get(title).push(channel);
+    if (!byTitle.has(title)) byTitle.set(title, []);
+    byTitle.get(title).push(channel);
   }
-  return [...found];
+  return [...byTitle];
 }
 
 /** A section that can be folded, as in Slack: the open channel and unread ones stay in sight. */

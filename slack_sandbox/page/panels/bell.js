@@ -38,27 +38,27 @@ export class BellPanel extends Panel {
     store.notified = 0;
     this.badge.hidden = true;
     const answer = await read("notifications", { as: store.me });
-    const found = answer.ok ? answer.notifications : [];
+    const notifications = answer.ok ? answer.notifications : [];
     const name = store.people.get(store.me)?.real_name ?? "Nobody";
-    this.note.textContent = found.length > 0
-      ? `${name}'s phone showed ${count(found.length, "notification", "notifications")}. A screen reader reads the same text.`
+    this.note.textContent = notifications.length > 0
+      ? `${name}'s phone showed ${count(notifications.length, "notification", "notifications")}. A screen reader reads the same text.`
       : `${name}'s phone has shown nothing yet: no mention, no direct message, no reply in a thread of theirs.`;
-    fill(this.list, found.map((one) => this.#item(one)));
+    fill(this.list, notifications.map((notification) => this.#item(notification)));
   }
 
-  #item(one) {
+  #item(notification) {
     const { store } = this;
-    const author = store.author(one);
-    const channel = store.channels.get(one.channel);
+    const author = store.author(notification);
+    const channel = store.channels.get(notification.channel);
     const where = channel?.kind === "im" ? "" : ` in #${channel?.name ?? "…"}`;
-    const text = flatText(one.text, store.names);
-    const now = flatText(one.now, store.names);
+    const text = flatText(notification.text, store.names);
+    const now = flatText(notification.now, store.names);
     return h("li", {}, h("button", {
-      type: "button", class: "notification", on: { click: () => { this.close(); this.goTo(one.channel, one.thread_ts ?? ""); } },
+      type: "button", class: "notification", on: { click: () => { this.close(); this.goTo(notification.channel, notification.thread_ts ?? ""); } },
     }, avatar(author, "small"), h("span", { class: "notification-text" },
-      h("span", { class: "notification-head" }, h("strong", {}, `${author.real_name || author.name}${where}`), h("span", { class: "time" }, clockTime(one.ts))),
+      h("span", { class: "notification-head" }, h("strong", {}, `${author.real_name || author.name}${where}`), h("span", { class: "time" }, clockTime(notification.ts))),
       h("span", {}, text),
       now !== text && h("span", { class: "notification-now" }, "Reads now: ", now),
-      h("span", { class: "notification-why" }, WHY[one.why] ?? one.why))));
+      h("span", { class: "notification-why" }, WHY[notification.why] ?? notification.why))));
   }
 }

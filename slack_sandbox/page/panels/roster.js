@@ -37,34 +37,34 @@ export class RosterPanel extends Panel {
   }
 
   #group(group) {
-    const told = (person, on) => `${person} is ${on ? "in" : "not in"} @${group.handle} now.`;
+    const sentence = (person, on) => `${person} is ${on ? "in" : "not in"} @${group.handle} now.`;
     return this.#list(group.id, `@${group.handle}`, `${group.name} (user group)`, this.store.humans.map((person) => ({
       person, on: group.members.includes(person.id),
-      turn: (on) => this.#do("group", { group: group.id, user: person.id, member: on }, told(nameOf(person), on)),
+      turn: (on) => this.#do("group", { group: group.id, user: person.id, member: on }, sentence(nameOf(person), on)),
     })));
   }
 
   #channel(channel) {
-    const told = (person, on) => `${person} is ${on ? "in" : "not in"} #${channel.name} now.`;
+    const sentence = (person, on) => `${person} is ${on ? "in" : "not in"} #${channel.name} now.`;
     return this.#list(channel.id, `#${channel.name}`, "This channel", [...this.store.people.values()].map((person) => ({
       person, on: channel.members.includes(person.id),
-      turn: (on) => this.#do("channel", { channel: channel.id, user: person.id, member: on }, told(nameOf(person), on)),
+      turn: (on) => this.#do("channel", { channel: channel.id, user: person.id, member: on }, sentence(nameOf(person), on)),
     })));
   }
 
   #guests() {
-    const told = (person, on) => `${person} is ${on ? "a guest" : "a member"} now.`;
+    const sentence = (person, on) => `${person} is ${on ? "a guest" : "a member"} now.`;
     return this.#list("guests", "Guests", "Guests can't approve", this.store.humans.map((person) => ({
       person, on: person.guest,
-      turn: (on) => this.#do("person", { user: person.id, guest: on }, told(nameOf(person), on)),
+      turn: (on) => this.#do("person", { user: person.id, guest: on }, sentence(nameOf(person), on)),
     })));
   }
 
   #accounts() {
-    const told = (person, on) => `The account of ${person} is ${on ? "open" : "closed"} now.`;
+    const sentence = (person, on) => `The account of ${person} is ${on ? "open" : "closed"} now.`;
     return this.#list("accounts", "Accounts", "Clear a box to deactivate the account", this.store.humans.map((person) => ({
       person, on: !person.gone,
-      turn: (on) => this.#do("person", { user: person.id, deactivated: !on }, told(nameOf(person), on)),
+      turn: (on) => this.#do("person", { user: person.id, deactivated: !on }, sentence(nameOf(person), on)),
     })));
   }
 

@@ -16,11 +16,11 @@ export class TimePanel extends Panel {
     button.append(this.mark);
     this.outside = h("span", { class: "ahead outside", "aria-hidden": "true" });
     document.getElementById("tools-toggle").append(this.outside);
-    this.told = h("dl", { class: "facts", data: { testid: "time-told" } });
+    this.facts = h("dl", { class: "facts", data: { testid: "time-told" } });
     this.next = this.#skip({}, "Skip to the next event", "next");
     this.fill([
       h("p", { class: "panel-note" }, "Skips time for the bot and this page. Reminders, escalations and deadlines fire as if you had waited."),
-      this.told,
+      this.facts,
       h("div", { class: "panel-actions" }, SKIPS.map(([seconds, label]) => this.#skip({ seconds }, label, seconds))),
       h("div", { class: "panel-actions" }, this.next),
       h("p", { class: "panel-note" }, "To go back, restart the demo."),
@@ -72,6 +72,6 @@ export class TimePanel extends Panel {
   #draw({ now: at, ahead, next }) {
     const due = next === undefined ? "…" : next === null ? "Nothing due" : next <= at ? "Now" : `In ${span(Math.max(Math.ceil(next - at), 1))}`;
     const facts = [["It is", moment(at)], ["Skipped", ahead > 0 ? span(ahead) : "No time skipped"], ["Next due", due]];
-    fill(this.told, facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+    fill(this.facts, facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
   }
 }

@@ -76,7 +76,7 @@ export class TroublePanel extends Panel {
 
   #draw(shown, turns) {
     // What was read before a switch was turned would turn it back under somebody's hand.
-    if (turns === this.turns) for (const one of shown.switches) this.#row(one).checked = one.on;
+    if (turns === this.turns) for (const toggle of shown.switches) this.#row(toggle).checked = toggle.on;
     this.others.hidden = shown.others === 0;
     fill(this.others, `${count(shown.others, "more rule was", "more rules were")} added by a program.`);
     const { failed, again, lost, doubles } = shown.coped;
@@ -87,8 +87,8 @@ export class TroublePanel extends Panel {
       ["Duplicate messages", doubles, doubles === 0 ? "As expected." : "This is a bug."],
     ];
     const sign = JSON.stringify(facts);
-    if (this.told !== sign) {
-      this.told = sign;
+    if (this.drawnFacts !== sign) {
+      this.drawnFacts = sign;
       fill(this.coped, facts.map(([name, value, note]) => [h("dt", {}, name), h("dd", {}, String(value), h("span", { class: "fact-note" }, note))]));
     }
     const open = shown.connections > 0

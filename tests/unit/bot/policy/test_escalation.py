@@ -51,19 +51,19 @@ class Day:
     """A request that waits, and all that its ladder does."""
 
     rules: Terms
-    course: EscalationState
+    state: EscalationState
 
     def play(self, until_ms: int) -> Iterator[tuple[int, Due]]:
         """Do what is due at each moment up to one; the deadline is the last."""
-        now_ms = self.course.since_ms
-        while (moment := next_moment(self.rules, self.course, now_ms)) <= until_ms:
+        now_ms = self.state.since_ms
+        while (moment := next_moment(self.rules, self.state, now_ms)) <= until_ms:
             now_ms = max(moment, now_ms)
-            result = due(self.rules, self.course, now_ms)
+            result = due(self.rules, self.state, now_ms)
             yield now_ms, result
             if result.expires:
                 return
             assert result.is_any
-            self.course = result.course
+            self.state = result.state
 
     def messages(self, until: str) -> list[str]:
         """Each message, and the end: its local time and kind, with the steps that it tells."""
@@ -123,10 +123,10 @@ def test_the_worked_timeline_in_working_time() -> None:
 def test_the_next_step_is_announced_for_the_time_at_which_it_begins() -> None:
     """In working time, and not during a claim (5.8, 5.9)."""
     evening = day("2026-11-23T19:30", clock="working")
-    assert next_begin(evening.rules, evening.course) == at("2026-11-24T08:30")
-    held = claimed(evening.course, "2026-11-24T08:20")
+    assert next_begin(evening.rules, evening.state) == at("2026-11-24T08:30")
+    held = claimed(evening.state, "2026-11-24T08:20")
     assert next_begin(evening.rules, held) == held.claim_until_ms
-    last = replace(evening.course, steps=len(STEPS))
+    last = replace(evening.state, steps=len(STEPS))
     assert next_begin(evening.rules, last) is None
 
 
@@ -141,7 +141,7 @@ def test_what_is_urgent_ignores_quiet_hours() -> None:
 
 def test_what_came_due_in_quiet_hours_is_one_message_at_their_end() -> None:
     waiting = day("2026-11-24T05:00")
-    assert not waiting.course.is_announced
+    assert not waiting.state.is_announced
     results = [(local(now)[11:], due_now) for now, due_now in waiting.play(at("2026-11-24T09:00"))]
     assert [(now, due_now.begun, due_now.notice) for now, due_now in results] == [
         ("06:00", 1, None),
@@ -150,29 +150,29 @@ def test_what_came_due_in_quiet_hours_is_one_message_at_their_end() -> None:
     ]
     last = results[-1][1]
     assert (last.announces, last.reminds, last.tells) == (True, True, range(2))
-    assert last.course.reminders == 2
+    assert last.state.reminders == 2
 
 
 def test_quiet_hours_that_outlast_the_deadline_are_said_at_once() -> None:
     late = day("2026-11-23T23:00")
-    assert tells_nobody(late.rules, late.course)
+    assert tells_nobody(late.rules, late.state)
     assert late.rights("2026-11-24T06:59") == ["00:00", "01:00"]
     assert late.messages("2026-11-24T09:00") == ["07:00 expired"]
     early = day("2026-11-24T05:00")
-    assert not tells_nobody(early.rules, early.course)
-    assert not tells_nobody(early.rules, day("2026-11-23T10:00").course)
+    assert not tells_nobody(early.rules, early.state)
+    assert not tells_nobody(early.rules, day("2026-11-23T10:00").state)
 
 
 def test_quiet_hours_that_end_with_the_deadline_outlast_it() -> None:
     waiting = day("2026-11-24T00:00")
-    assert local(waiting.course.deadline_ms) == "2026-11-24T08:00"
-    assert tells_nobody(waiting.rules, waiting.course)
+    assert local(waiting.state.deadline_ms) == "2026-11-24T08:00"
+    assert tells_nobody(waiting.rules, waiting.state)
 
 
 def test_reminders_come_after_longer_and_longer_times() -> None:
     rules = terms(remind_times=6, expires_s=30 * 86_400)
-    course = begin(rules, 0)
-    moments = [now // MINUTE_MS for now, _ in Day(rules, course).play(40 * 24 * HOUR_MS)]
+    state = begin(rules, 0)
+    moments = [now // MINUTE_MS for now, _ in Day(rules, state).play(40 * 24 * HOUR_MS)]
     assert moments == [15, 45, 105, 225, 465, 945, 30 * 24 * 60]
 
 
@@ -189,7 +189,7 @@ def test_an_escalation_swallows_the_reminder() -> None:
     step = Escalation(after_s=900, add=("leads",), requirements=("sre",))
     waiting = day("2026-11-23T10:00", escalate=(step,))
     results = [due_now for _, due_now in waiting.play(at("2026-11-23T10:15"))]
-    assert [(due_now.notice, due_now.reminds, due_now.course.reminders) for due_now in results] == [
+    assert [(due_now.notice, due_now.reminds, due_now.state.reminders) for due_now in results] == [
         (Notice.ESCALATION, True, 1)
     ]
 
@@ -197,25 +197,25 @@ def test_an_escalation_swallows_the_reminder() -> None:
 def test_the_deadline_swallows_everything() -> None:
     waiting = day("2026-11-23T10:00", remind_times=1, expires_s=900, escalate=())
     assert waiting.messages("2026-11-24T10:00") == ["10:15 expired"]
-    late = due(waiting.rules, waiting.course, at("2026-11-24T10:00"))
+    late = due(waiting.rules, waiting.state, at("2026-11-24T10:00"))
     assert (late.expires, late.notice, late.begun) == (True, None, 0)
 
 
 def test_what_was_late_is_one_message() -> None:
     waiting = day("2026-11-23T10:00")
-    result = due(waiting.rules, waiting.course, at("2026-11-23T13:00"))
+    result = due(waiting.rules, waiting.state, at("2026-11-23T13:00"))
     assert (result.notice, result.tells, result.begun) == (Notice.ESCALATION, range(2), 2)
-    assert next_moment(waiting.rules, result.course, at("2026-11-23T13:00")) == at(
+    assert next_moment(waiting.rules, result.state, at("2026-11-23T13:00")) == at(
         "2026-11-23T18:00"
     )
 
 
 def test_while_frozen_rights_begin_on_time_and_messages_wait() -> None:
     waiting = day("2026-11-23T10:00")
-    waiting.course = replace(waiting.course, is_frozen=True)
+    waiting.state = replace(waiting.state, is_frozen=True)
     assert waiting.rights("2026-11-23T13:00") == ["11:00", "12:00"]
     assert waiting.messages("2026-11-24T10:00")[:-1] == []
-    after = replace(waiting.course, is_frozen=False)
+    after = replace(waiting.state, is_frozen=False)
     result = due(waiting.rules, after, at("2026-11-23T13:00"))
     assert (result.notice, result.tells, result.begun) == (Notice.ESCALATION, range(2), 0)
 
@@ -223,32 +223,32 @@ def test_while_frozen_rights_begin_on_time_and_messages_wait() -> None:
 def test_what_was_late_does_not_disturb_quiet_hours() -> None:
     waiting = day("2026-11-23T19:30", expires_s=86_400, escalate=())
     now_ms = at("2026-11-23T20:05")
-    assert due(waiting.rules, waiting.course, now_ms).notice is None
-    assert local(next_moment(waiting.rules, waiting.course, now_ms)) == "2026-11-24T08:00"
+    assert due(waiting.rules, waiting.state, now_ms).notice is None
+    assert local(next_moment(waiting.rules, waiting.state, now_ms)) == "2026-11-24T08:00"
 
 
-def claimed(course: EscalationState, by: str) -> EscalationState:
-    return replace(course, claimed_ms=at(by), claim_until_ms=at(by) + CLAIM_MS)
+def claimed(state: EscalationState, by: str) -> EscalationState:
+    return replace(state, claimed_ms=at(by), claim_until_ms=at(by) + CLAIM_MS)
 
 
 def test_reminders_wait_for_the_end_of_a_claim() -> None:
     waiting = day("2026-11-23T10:00")
-    waiting.course = claimed(waiting.course, "2026-11-23T10:10")
+    waiting.state = claimed(waiting.state, "2026-11-23T10:10")
     assert waiting.messages("2026-11-23T10:50") == ["10:40 reminder", "10:45 reminder"]
 
 
 def test_steps_wait_for_the_end_of_a_claim_with_their_rights() -> None:
     waiting = day("2026-11-23T10:00")
-    waiting.course = claimed(replace(waiting.course, reminders=2), "2026-11-23T10:50")
-    assert steps_begun(waiting.rules, waiting.course, at("2026-11-23T11:19")) == 0
-    assert steps_begun(waiting.rules, waiting.course, at("2026-11-23T11:20")) == 1
+    waiting.state = claimed(replace(waiting.state, reminders=2), "2026-11-23T10:50")
+    assert steps_begun(waiting.rules, waiting.state, at("2026-11-23T11:19")) == 0
+    assert steps_begun(waiting.rules, waiting.state, at("2026-11-23T11:20")) == 1
     assert waiting.messages("2026-11-23T11:30") == ["11:20 escalation 0"]
 
 
 def test_the_deadline_does_not_wait_for_a_claim() -> None:
     waiting = day("2026-11-23T10:00")
-    waiting.course = claimed(
-        replace(waiting.course, reminders=2, steps=2, told=2), "2026-11-23T17:45"
+    waiting.state = claimed(
+        replace(waiting.state, reminders=2, steps=2, told=2), "2026-11-23T17:45"
     )
     assert waiting.messages("2026-11-23T19:00") == ["18:00 expired"]
 
@@ -256,38 +256,38 @@ def test_the_deadline_does_not_wait_for_a_claim() -> None:
 def test_a_step_that_began_goes_on_in_spite_of_a_claim() -> None:
     waiting = day("2026-11-23T10:00")
     now = at("2026-11-23T11:05")
-    course = claimed(replace(waiting.course, reminders=2, steps=1, told=1), "2026-11-23T10:59")
-    assert steps_begun(waiting.rules, course, now) == 1
+    state = claimed(replace(waiting.state, reminders=2, steps=1, told=1), "2026-11-23T10:59")
+    assert steps_begun(waiting.rules, state, now) == 1
 
 
 def test_a_message_that_quiet_hours_delay_waits_for_a_claim_too() -> None:
     waiting = day("2026-11-24T07:00")
-    waiting.course = claimed(replace(waiting.course, is_announced=True), "2026-11-24T07:50")
+    waiting.state = claimed(replace(waiting.state, is_announced=True), "2026-11-24T07:50")
     assert waiting.messages("2026-11-24T08:30") == ["08:20 escalation 0"]
 
 
 def test_people_whose_snooze_is_over_are_told_once() -> None:
     waiting = day("2026-11-23T10:00", escalate=(), remind_times=1)
     snoozes = {"MIA": at("2026-11-23T11:05"), "SAM": at("2026-11-23T18:00")}
-    waiting.course = replace(waiting.course, snoozes=snoozes)
+    waiting.state = replace(waiting.state, snoozes=snoozes)
     results = [due_now for _, due_now in waiting.play(at("2026-11-23T17:59"))]
     assert [(due_now.notice, due_now.awake) for due_now in results] == [
         (Notice.REMINDER, ()),
         (Notice.SNOOZE_OVER, ("MIA",)),
     ]
-    assert waiting.course.snoozes == {"SAM": at("2026-11-23T18:00")}
+    assert waiting.state.snoozes == {"SAM": at("2026-11-23T18:00")}
 
 
 def test_a_snooze_that_is_over_with_a_reminder_is_one_message() -> None:
     waiting = day("2026-11-23T10:00", escalate=())
-    waiting.course = replace(waiting.course, snoozes={"MIA": at("2026-11-23T10:15")})
-    result = due(waiting.rules, waiting.course, at("2026-11-23T10:15"))
+    waiting.state = replace(waiting.state, snoozes={"MIA": at("2026-11-23T10:15")})
+    result = due(waiting.rules, waiting.state, at("2026-11-23T10:15"))
     assert (result.notice, result.awake) == (Notice.REMINDER, ("MIA",))
 
 
 def test_whoever_takes_over_is_told_once() -> None:
     waiting = day("2026-11-22T10:00", remind_s=0, escalate=(), quiet=None, expires_s=3 * 86_400)
-    waiting.course = replace(waiting.course, duties=(ONCALL,))
+    waiting.state = replace(waiting.state, duties=(ONCALL,))
     results = [(local(now), due_now) for now, due_now in waiting.play(at("2026-11-25T09:00"))]
     assert [(now, due_now.notice, due_now.relieved) for now, due_now in results] == [
         ("2026-11-23T09:00", Notice.HANDOVER, (ONCALL,))
@@ -297,7 +297,7 @@ def test_whoever_takes_over_is_told_once() -> None:
 def test_a_hand_over_in_quiet_hours_is_told_after_them() -> None:
     early = ONCALL.model_copy(update={"start": ONCALL.start.replace(hour=6)})
     waiting = day("2026-11-20T10:00", remind_s=0, escalate=(), expires_s=7 * 86_400)
-    waiting.course = replace(waiting.course, duties=(early,))
+    waiting.state = replace(waiting.state, duties=(early,))
     assert waiting.messages("2026-11-24T00:00") == ["08:00 handover"]
 
 
@@ -317,7 +317,7 @@ def test_what_begins_anew_in_quiet_hours_is_announced_after_them() -> None:
 
 def test_the_first_step_comes_at_once_where_everybody_is_away() -> None:
     waiting = day("2026-11-23T10:00", remind_s=0)
-    waiting.course = replace(waiting.course, is_deserted=True)
+    waiting.state = replace(waiting.state, is_deserted=True)
     assert waiting.messages("2026-11-23T13:00") == ["10:00 escalation 0", "12:00 escalation 1"]
 
 
@@ -325,9 +325,9 @@ def test_working_time_that_never_comes_expires_all_the_same() -> None:
     always = QuietHours(days=("mon", "tue", "wed", "thu", "fri", "sat", "sun"), timezone="UTC")
     rules = worked(quiet=always, clock="working")
     assert deadline(rules, 1_000) == 1_000 + 8 * HOUR_MS
-    course = begin(rules, 1_000)
-    assert tells_nobody(rules, course)
-    assert next_moment(rules, course, 1_000) == course.deadline_ms
+    state = begin(rules, 1_000)
+    assert tells_nobody(rules, state)
+    assert next_moment(rules, state, 1_000) == state.deadline_ms
 
 
 TERMS = st.builds(
@@ -361,26 +361,26 @@ def test_each_ladder_keeps_its_rules(
     rules: Terms, asked: int, claim: int, snooze: int, on_duty: bool
 ) -> None:
     """At most one message at a moment, none in quiet hours or from the deadline on; it ends."""
-    course = replace(
+    state = replace(
         begin(rules, asked),
         claimed_ms=asked + claim * MINUTE_MS,
         claim_until_ms=asked + claim * MINUTE_MS + CLAIM_MS,
         snoozes={"MIA": asked + snooze * MINUTE_MS},
         duties=(ONCALL,) if on_duty else (),
     )
-    start = course
-    results = list(Day(rules, course).play(course.deadline_ms))
+    start = state
+    results = list(Day(rules, state).play(state.deadline_ms))
     moments = [now for now, _ in results]
     assert moments == sorted(set(moments))
     assert [due_now.expires for _, due_now in results].index(True) == len(results) - 1
-    assert moments[-1] == course.deadline_ms
+    assert moments[-1] == state.deadline_ms
     for now, step in results[:-1]:
-        assert now < course.deadline_ms
+        assert now < state.deadline_ms
         if step.notice is not None:
             assert rules.urgent or not is_quiet(rules.quiet, now)
         if step.notice in {Notice.REMINDER, Notice.ESCALATION}:
             assert not start.claimed_ms <= now < start.claim_until_ms
-    last = results[-1][1].course
+    last = results[-1][1].state
     assert last.told <= last.steps <= len(rules.escalate)
     assert last.reminders <= rules.remind_times
     assert sum(len(due_now.tells) for _, due_now in results) == last.told
@@ -388,12 +388,12 @@ def test_each_ladder_keeps_its_rules(
 
 @given(TERMS, ASKED)
 def test_a_ladder_does_not_depend_on_how_often_one_looks(rules: Terms, asked: int) -> None:
-    course = begin(rules, asked)
+    state = begin(rules, asked)
     for minute in range(0, 600, 37):
         now_ms = asked + minute * MINUTE_MS
-        result = due(rules, course, now_ms)
+        result = due(rules, state, now_ms)
         if result.expires:
             return
-        again = due(rules, result.course, now_ms)
+        again = due(rules, result.state, now_ms)
         assert not again.is_any
-        assert next_moment(rules, result.course, now_ms) > now_ms
+        assert next_moment(rules, result.state, now_ms) > now_ms

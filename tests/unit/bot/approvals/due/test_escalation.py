@@ -336,9 +336,9 @@ async def test_an_unknown_time_zone_leaves_only_the_deadline(storage: SqliteStor
     quiet = QuietHours(start="20:00", until="08:00", timezone="Mars/Base")
     nowhere = approval.terms.model_copy(update={"quiet": quiet})
     broken = approval.changed(approval_id="apr_b", terms=nowhere)
-    ladder = office.attendance.ladder()
-    assert ladder.next_ms(broken) == broken.expires_ms
-    assert await ladder.climb(broken, office.clock() + 10**7) == (broken, frozenset())
+    planner = office.attendance.planner()
+    assert planner.next_ms(broken) == broken.expires_ms
+    assert await planner.take_step(broken, office.clock() + 10**7) == (broken, frozenset())
 
 
 async def _not_found(group_id: str) -> frozenset[str]:
