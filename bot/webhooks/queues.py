@@ -77,6 +77,7 @@ def taken(queue: WebhookQueue, event: QueuedEvent, *, now_ms: int, is_on: bool) 
     is_update = event.type == _UPDATED
     changed = queue.changed(
         attempts=0,
+        last_status=0,
         last_error="",
         waiting=(),
         updated_ms=now_ms if is_update else queue.updated_ms,

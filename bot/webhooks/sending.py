@@ -141,11 +141,11 @@ class HttpPoster:
 
 
 async def _answer_of(response: aiohttp.ClientResponse) -> WebhookAnswer:
+    if 200 <= response.status < 300:
+        return WebhookAnswer(response.status)
     read = b""
     while len(read) < MOST_READ and (part := await response.content.readany()):
         read += part
-    if 200 <= response.status < 300:
-        return WebhookAnswer(response.status)
     text = read[: 4 * MOST_KEPT].decode(errors="replace")[:MOST_KEPT]
     shown = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text)
     wish = response.headers.get("Retry-After", "")

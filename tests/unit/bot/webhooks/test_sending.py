@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -30,7 +31,7 @@ async def receiver(handler: Handler) -> AsyncIterator[int]:
     """A receiver on this machine; its port."""
     app = web.Application()
     app.router.add_post("/hook", handler)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -90,6 +91,17 @@ async def test_an_event_is_posted_with_its_headers() -> None:
     answer = await posted(take)
     assert (answer.is_taken, answer.status, answer.error) == (True, 204, "")
     assert seen == [("Countersign/1.2.3", "application/json")]
+
+
+async def test_an_answer_that_takes_the_event_does_not_have_to_end() -> None:
+    async def take(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=200)
+        await response.prepare(request)
+        await asyncio.Event().wait()
+        return response
+
+    answer = await posted(take)
+    assert (answer.is_taken, answer.status) == (True, 200)
 
 
 async def test_42_a_redirect_is_a_failure_and_not_followed() -> None:
