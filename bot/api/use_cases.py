@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -37,10 +37,10 @@ from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.origin import ProgramCall
-from bot.records.webhooks import WebhookDelivery, WebhookEndpoint, WebhookQueue, event_id
+from bot.records.webhooks import WebhookEndpoint
 from bot.stores import Stores
 from bot.webhooks.addresses import AddressRefusedError
-from bot.webhooks.endpoints import NewEndpoint, WebhookEndpoints
+from bot.webhooks.endpoints import DeliveryState, NewEndpoint, WebhookEndpoints
 from bot.webhooks.worker import WebhookWorker
 from storage.documents import Place
 from storage.errors import RecordNotFoundError
@@ -322,25 +322,13 @@ class ProgramEndpoints:
     async def deliveries(
         self, caller: ApiCaller, endpoint_id: str, query: ApiDeliveryQuery, after: ListMark | None
     ) -> tuple[Sequence[ApiDelivery], ListMark | None]:
-        """Return a page of deliveries and its end: what waits first, then the newest.
-
-        The first page without a status has what waits beside the others.
-        """
+        """Return a page of deliveries and its end: what waits first, then the newest."""
         endpoint = await self._endpoint(caller, endpoint_id)
-        store, items = self.endpoints.storage.webhooks, list[ApiDelivery]()
-        where: dict[str, object] = {"endpoint_id": endpoint.id}
         place: Place | None = (after.created_ms, after.request_id) if after is not None else None
-        if query.status == "waiting" or (query.status is None and after is None):
-            queues = await store.queues.find(
-                {**where, "is_waiting": True}, sort=["changed_ms"], limit=query.limit, after=place
-            )
-            items += [item for queue in queues.documents for item in _waiting(queue)]
-            if query.status == "waiting":
-                return items, _mark(queues.last)
-        if query.status is not None:
-            where["status"] = query.status
-        sent = await store.deliveries.find(where, sort=["-at_ms"], limit=query.limit, after=place)
-        return [*items, *map(_delivery, sent.documents)], _mark(sent.last)
+        states, last = await self.endpoints.deliveries(
+            endpoint, status=query.status, limit=query.limit, after=place
+        )
+        return [_delivery(state) for state in states], _mark(last)
 
     async def _endpoint(self, caller: ApiCaller, endpoint_id: str) -> WebhookEndpoint:
         endpoint = await self.endpoints.of(caller.program, endpoint_id)
@@ -366,34 +354,18 @@ def _endpoint(endpoint: WebhookEndpoint, *, secret: str | None = None) -> ApiEnd
     )
 
 
-def _waiting(queue: WebhookQueue) -> Iterator[ApiDelivery]:
-    for place, event in enumerate(queue.waiting):
-        is_next = place == 0
-        yield ApiDelivery(
-            id=event_id(queue.approval_id, event.sequence),
-            endpoint=queue.endpoint_id,
-            event=event.type,
-            request=queue.approval_id,
-            sequence=event.sequence,
-            status="waiting",
-            attempts=queue.attempts if is_next else 0,
-            next_at=queue.due_ms if is_next else None,
-            last_status=(queue.last_status or None) if is_next else None,
-            last_error=(queue.last_error or None) if is_next else None,
-        )
-
-
-def _delivery(delivery: WebhookDelivery) -> ApiDelivery:
+def _delivery(state: DeliveryState) -> ApiDelivery:
     return ApiDelivery(
-        id=event_id(delivery.approval_id, delivery.sequence),
-        endpoint=delivery.endpoint_id,
-        event=delivery.type,
-        request=delivery.approval_id,
-        sequence=delivery.sequence,
-        status=delivery.status,
-        attempts=delivery.attempts,
-        last_status=delivery.last_status or None,
-        last_error=delivery.last_error or None,
+        id=state.id,
+        endpoint=state.endpoint_id,
+        event=state.event,
+        request=state.request_id,
+        sequence=state.sequence,
+        status=state.status,
+        attempts=state.attempts,
+        next_at=state.next_ms,
+        last_status=state.last_status,
+        last_error=state.last_error or None,
     )
 
 

@@ -396,7 +396,7 @@ def _add_keys(commands: _Commands[_CommandParser]) -> None:
 
 
 def _add_webhooks(commands: _Commands[_CommandParser]) -> None:
-    webhooks = _add(commands, "webhooks", "add, list, rotate and remove endpoints of programs")
+    webhooks = _add(commands, "webhooks", "manage endpoints of programs and their events")
     actions = webhooks.add_subparsers(title="actions", metavar="ACTION", required=True)
     add = actions.add_parser("add", help="add an endpoint; its secret is shown once")
     add.add_argument("program", metavar="NAME", help="of the program")
@@ -413,6 +413,13 @@ def _add_webhooks(commands: _Commands[_CommandParser]) -> None:
     )
     listed = actions.add_parser("list", help="list all endpoints")
     _add_json(listed)
+    deliveries = actions.add_parser(
+        "deliveries", help="list what was sent to an endpoint, and what waits: the newest 100"
+    )
+    deliveries.add_argument(
+        "--status", choices=("waiting", "delivered", "given_up"), help="only these (default: all)"
+    )
+    _add_json(deliveries)
     remove = actions.add_parser("remove", help="remove an endpoint, and what waits for it")
     rotate = actions.add_parser("rotate", help="make a new secret; the old one signs too for a day")
     redrive = actions.add_parser(
@@ -421,11 +428,12 @@ def _add_webhooks(commands: _Commands[_CommandParser]) -> None:
     redrive.add_argument(
         "--since", metavar="TIME", default="", help="send all again of this long, such as 2h"
     )
-    for parser in (remove, rotate, redrive):
+    for parser in (deliveries, remove, rotate, redrive):
         parser.add_argument("endpoint", metavar="whe_ID", help="the endpoint")
     for action, parser in {
         "add": add,
         "list": listed,
+        "deliveries": deliveries,
         "remove": remove,
         "rotate": rotate,
         "redrive": redrive,

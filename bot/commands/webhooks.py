@@ -1,11 +1,11 @@
-"""`countersign webhooks`: add, list, rotate, remove and redrive the endpoints of programs."""
+"""`countersign webhooks`: the endpoints of programs, and what became of their events."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call
@@ -18,8 +18,11 @@ from bot.records.programs import ProgramRecord, program_id
 from bot.records.webhooks import WebhookEndpoint
 from bot.stores import Stores
 from bot.webhooks.addresses import AddressRefusedError, AddressRules, rules_of
-from bot.webhooks.endpoints import NewEndpoint, WebhookEndpoints
+from bot.webhooks.endpoints import DeliveryState, NewEndpoint, WebhookEndpoints
 from bot.webhooks.worker import KEPT
+from bot.words.times import utc
+
+_MOST_LISTED = 100
 
 
 async def execute(call: Call) -> None:
@@ -42,8 +45,8 @@ def _endpoints(storage: Stores, rules: AddressRules | None = None) -> WebhookEnd
 
 
 @asynccontextmanager
-async def _named(call: Call) -> AsyncIterator[_Named]:
-    async with call.open_beside() as storage:
+async def _named(call: Call, *, read_only: bool = False) -> AsyncIterator[_Named]:
+    async with call.open_beside(read_only=read_only) as storage:
         endpoint = await storage.webhooks.endpoint(call.arguments.endpoint)
         program = await storage.programs.program(endpoint.program_id) if endpoint else None
         if endpoint is None or program is None:
@@ -99,6 +102,29 @@ async def _list(call: Call) -> None:
         call.say("No program has an endpoint.")
 
 
+async def _deliveries(call: Call) -> None:
+    given = call.arguments
+    async with _named(call, read_only=True) as named:
+        states, _ = await named.endpoints.deliveries(
+            named.endpoint, status=given.status, limit=_MOST_LISTED
+        )
+    for state in states:
+        if given.json:
+            call.say(json.dumps(asdict(state), ensure_ascii=False))
+        else:
+            call.say(_delivery_line(state))
+    if not states and not given.json:
+        call.say(f"{named.endpoint.id}: no deliveries.")
+
+
+def _delivery_line(state: DeliveryState) -> str:
+    attempts = "1 attempt" if state.attempts == 1 else f"{state.attempts} attempts"
+    answer = state.last_error or (f"HTTP {state.last_status}" if state.last_status else "")
+    due = f"next {utc(state.next_ms)}" if state.next_ms is not None else ""
+    parts = [state.id, state.event, state.status, attempts, answer, due]
+    return "  ".join(part for part in parts if part)
+
+
 async def _remove(call: Call) -> None:
     async with _named(call) as named:
         await named.endpoints.remove(named.program, named.endpoint)
@@ -127,6 +153,7 @@ async def _redrive(call: Call) -> None:
 _ACTIONS: Mapping[str, Callable[[Call], Awaitable[None]]] = {
     "add": _add,
     "list": _list,
+    "deliveries": _deliveries,
     "remove": _remove,
     "rotate": _rotate,
     "redrive": _redrive,

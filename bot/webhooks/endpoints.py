@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import Literal, TypeAlias
 
 from bot.audit.acts import Act
 from bot.audit.entries import note
@@ -19,6 +20,7 @@ from bot.records.webhooks import (
     WebhookEndpoint,
     WebhookQueue,
     WebhookSecret,
+    event_id,
     new_endpoint_id,
     queue_id,
 )
@@ -33,6 +35,37 @@ MOST_ENDPOINTS = 20
 OVERLAP = timedelta(hours=24)
 """Longest time for which an old secret of an endpoint signs, too."""
 _PAGE = 200
+
+DeliveryStatus: TypeAlias = Literal["waiting", "delivered", "given_up"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryState:
+    """The state of an event at one endpoint.
+
+    Attributes:
+        id: The webhook-id.
+        endpoint_id: Id of the endpoint.
+        event: The type of the event.
+        request_id: Id of the request.
+        sequence: Rises with each event of the request.
+        status: Whether it waits, has arrived, or was given up.
+        attempts: Number of attempts so far.
+        next_ms: Time of the next attempt; None without one.
+        last_status: HTTP status of the last answer; None without one.
+        last_error: Why the last attempt failed; empty if it did not.
+    """
+
+    id: str
+    endpoint_id: str
+    event: str
+    request_id: str
+    sequence: int
+    status: DeliveryStatus
+    attempts: int = 0
+    next_ms: int | None = None
+    last_status: int | None = None
+    last_error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +146,37 @@ class WebhookEndpoints:
         await self._note(Act.WEBHOOK_ROTATED, endpoint, program)
         return changed or rotated(endpoint)
 
+    async def deliveries(
+        self,
+        endpoint: WebhookEndpoint,
+        *,
+        status: DeliveryStatus | None = None,
+        limit: int,
+        after: Place | None = None,
+    ) -> tuple[Sequence[DeliveryState], Place | None]:
+        """Return a page of deliveries and its end: what waits first, then the newest.
+
+        The first page without a status has what waits beside the others.
+
+        Args:
+            endpoint: The endpoint.
+            status: Only deliveries with this status; None for all.
+            limit: Maximum number of deliveries, and of requests whose events wait.
+            after: End of the previous page.
+        """
+        store, states = self.storage.webhooks, list[DeliveryState]()
+        where: dict[str, object] = {"endpoint_id": endpoint.id}
+        if status == "waiting" or (status is None and after is None):
+            waiting = {**where, "is_waiting": True}
+            queues = await store.queues.find(waiting, sort=["changed_ms"], limit=limit, after=after)
+            states += [state for queue in queues.documents for state in _waiting(queue)]
+            if status == "waiting":
+                return states, queues.last
+        if status is not None:
+            where["status"] = status
+        sent = await store.deliveries.find(where, sort=["-at_ms"], limit=limit, after=after)
+        return [*states, *map(_ended, sent.documents)], sent.last
+
     async def redrive(
         self, program: ProgramRecord, endpoint: WebhookEndpoint, *, since_ms: int | None = None
     ) -> int:
@@ -185,3 +249,34 @@ class WebhookEndpoints:
             full=endpoint.is_full,
             count=count,
         )
+
+
+def _waiting(queue: WebhookQueue) -> Iterator[DeliveryState]:
+    for place, event in enumerate(queue.waiting):
+        is_next = place == 0
+        yield DeliveryState(
+            id=event_id(queue.approval_id, event.sequence),
+            endpoint_id=queue.endpoint_id,
+            event=event.type,
+            request_id=queue.approval_id,
+            sequence=event.sequence,
+            status="waiting",
+            attempts=queue.attempts if is_next else 0,
+            next_ms=queue.due_ms if is_next else None,
+            last_status=(queue.last_status or None) if is_next else None,
+            last_error=queue.last_error if is_next else "",
+        )
+
+
+def _ended(delivery: WebhookDelivery) -> DeliveryState:
+    return DeliveryState(
+        id=event_id(delivery.approval_id, delivery.sequence),
+        endpoint_id=delivery.endpoint_id,
+        event=delivery.type,
+        request_id=delivery.approval_id,
+        sequence=delivery.sequence,
+        status=delivery.status,
+        attempts=delivery.attempts,
+        last_status=delivery.last_status or None,
+        last_error=delivery.last_error,
+    )

@@ -12,9 +12,10 @@ import pytest
 from bot.commands.call import Finding
 from bot.commands.database import look_at_storage
 from bot.config.settings import Settings
-from bot.records.webhooks import EndpointStatus
+from bot.records.programs import program_id
+from bot.records.webhooks import EndpointStatus, QueuedEvent
 from bot.stores import Stores
-from tests.contract.builders import a_delivery, a_program, an_endpoint
+from tests.contract.builders import a_delivery, a_program, a_queue, an_endpoint
 from tests.scenario.commands.test_upkeep import Place, place
 
 __all__ = ["place"]
@@ -92,6 +93,31 @@ def test_44_events_are_sent_again(place: Place) -> None:
         assert endpoint is not None
         assert endpoint.status is EndpointStatus.ON
         assert len((await store.queues.due(now_ms=1 << 50, limit=9))[0].waiting) == 1
+
+    with_program(place, work)
+
+
+def test_deliveries_show_state_attempts_and_the_last_answer(place: Place) -> None:
+    async def work(storage: Stores) -> None:
+        store = storage.webhooks
+        await store.endpoints.insert(an_endpoint(program_id=program_id("ci")))
+        assert await place.type("webhooks", "deliveries", "whe_1") == ["whe_1: no deliveries."]
+        await store.keep(a_delivery(1, last_status=204))
+        gone = a_delivery(2, status="given_up", attempts=10, last_status=500)
+        await store.keep(gone.changed(last_error="HTTP 500 no"))
+        event = QueuedEvent(type="request.decided", sequence=3, at_ms=3, body="{}")
+        due = "2026-09-21 14:13 UTC"
+        failed = a_queue(attempts=2, last_error="no answer in time", due_ms=1_790_000_000_000)
+        await store.queues.insert(failed.changed(waiting=(event,), is_waiting=True))
+        assert await place.type("webhooks", "deliveries", "whe_1") == [
+            f"evt_1_3  request.decided  waiting  2 attempts  no answer in time  next {due}",
+            "evt_1_2  request.decided  given_up  10 attempts  HTTP 500 no",
+            "evt_1_1  request.decided  delivered  1 attempt  HTTP 204",
+        ]
+        (line,) = await place.type("webhooks", "deliveries", "whe_1", "--status", "given_up")
+        assert line.startswith("evt_1_2")
+        lines = await place.type("webhooks", "deliveries", "whe_1", "--json")
+        assert [json.loads(text)["sequence"] for text in lines] == [3, 2, 1]
 
     with_program(place, work)
 
