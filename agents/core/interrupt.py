@@ -6,14 +6,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from agents.core.address import Address
+from agents.core.asking.answers import Expired
 from agents.core.asking.infos import RuntimeInfo
 from agents.core.codec import decode, encode, register
 from agents.core.errors import (
     AgentChangedError,
     AgentConfigError,
+    NotAnsweredError,
     OutsideRunError,
     ResumeDataError,
     ResumeError,
@@ -34,6 +36,7 @@ __all__ = [
     "composite_interrupt",
     "interrupt",
     "keep_waiting",
+    "merge_unanswered",
     "pass_on",
     "raise_point",
     "refuse_orphans",
@@ -41,6 +44,8 @@ __all__ = [
     "ungrouped",
     "unpack_group",
 ]
+
+_Leaf = TypeVar("_Leaf", bound=BaseException)
 
 
 @register("countersign.task-group-info/1")
@@ -228,7 +233,7 @@ def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
     A question of the component itself stays as it is, so that the component finds the answer.
 
     Returns:
-        The errors in the group.
+        The errors in the group; see `merge_unanswered`.
 
     Raises:
         InterruptSignal: The group contains only signals. The component's stored state is kept,
@@ -241,7 +246,21 @@ def unpack_group(group: BaseExceptionGroup[BaseException]) -> Exception:
         _merge(_leaves(signals))
     if not isinstance(rest, ExceptionGroup):
         raise group
-    return rest
+    return merge_unanswered(rest)
+
+
+def merge_unanswered(error: Exception) -> Exception:
+    """Return the one error of a task group whose questions all ended without an answer.
+
+    A cancelled question outranks an expired one. Other errors are returned as they are.
+    """
+    if not isinstance(error, ExceptionGroup):
+        return error
+    unanswered, rest = error.split(NotAnsweredError)
+    if unanswered is None or rest is not None:
+        return error
+    errors = _leaves(unanswered)
+    return next((leaf for leaf in errors if not isinstance(leaf.outcome, Expired)), errors[0])
 
 
 @contextmanager
@@ -250,7 +269,7 @@ def ungrouped() -> Iterator[None]:
 
     Raises:
         InterruptSignal: The group contained only signals.
-        ExceptionGroup: The errors in the group.
+        Exception: See `unpack_group`.
     """
     try:
         yield
@@ -277,11 +296,11 @@ def _merge(signals: Iterable[InterruptSignal]) -> NoReturn:
     composite_interrupt(TaskGroupInfo(), kept, *by_place.values())
 
 
-def _leaves(group: BaseExceptionGroup[InterruptSignal]) -> list[InterruptSignal]:
-    signals: list[InterruptSignal] = []
+def _leaves(group: BaseExceptionGroup[_Leaf]) -> list[_Leaf]:
+    leaves: list[_Leaf] = []
     for item in group.exceptions:
-        signals += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
-    return signals
+        leaves += _leaves(item) if isinstance(item, BaseExceptionGroup) else [item]
+    return leaves
 
 
 def _id(scope: Scope, *, is_composite: bool) -> str:

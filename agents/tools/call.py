@@ -42,7 +42,13 @@ from agents.core.errors import (
     ToolError,
 )
 from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
-from agents.core.interrupt import InterruptSignal, raise_point, refuse_orphans, unpack_group
+from agents.core.interrupt import (
+    InterruptSignal,
+    merge_unanswered,
+    raise_point,
+    refuse_orphans,
+    unpack_group,
+)
 from agents.core.journal import FINISHED, STARTED
 from agents.core.messages import PlannedCall
 from agents.core.observers import FAILURE, ToolOutcome
@@ -296,7 +302,8 @@ class _Execution:
             # interrupting.
             scope.run.journal.raise_failure()
             failed = await self._cut_off(tool, arguments, stopped.limit, is_free=is_free)
-        except Exception as error:
+        except Exception as raised:
+            error = merge_unanswered(raised)
             if not self._is_result(tool, error):
                 raise
             failed = self._unanswered(error) or self._failed(tool, arguments, error)

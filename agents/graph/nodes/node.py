@@ -15,7 +15,7 @@ from agents.core.component.exits import contained
 from agents.core.component.legacy import old_interrupts
 from agents.core.errors import SwallowedInterruptError
 from agents.core.events import passing_on
-from agents.core.interrupt import InterruptSignal, unpack_group
+from agents.core.interrupt import InterruptSignal, merge_unanswered, unpack_group
 from agents.core.journal import NODE, NODE_FAILED
 from agents.core.pending import InterruptNode
 from agents.core.scope import Beginning, RunContext, Scope, Watch, entered
@@ -149,7 +149,7 @@ class _Begun:
         except InterruptSignal as signal:
             return _waiting(self.task, self.node_run, signal)
         except Exception as error:  # noqa: BLE001 - kept with the task, and raised after the step
-            return await self._failed(error)
+            return await self._failed(merge_unanswered(error))
         answered = _answers(self.node_run)
         done = replace(
             self.task, status="done", outcome=outcome, answered=answered, kept={}, error=""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import NoReturn, TypedDict
 
 import pytest
@@ -26,9 +27,14 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent, run_agent
+from agents.core.asking.answers import Denied, Expired
+from agents.core.calls import ToolReturn
+from agents.core.codec import Json
+from agents.core.tools import ToolWrapper
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.middlewares import Middleware
 from agents.models import call, say
+from agents.tools import ToolSpec
 from agents.workflows import SequentialAgent
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Asker, Plain, Solo, World, brief, collect, contexts, yes
@@ -303,3 +309,53 @@ async def test_two_questions_of_one_component_in_a_task_group_are_refused() -> N
 
     with pytest.raises(AgentConfigError, match="address_segment"):
         await world.run()
+
+
+@dataclass(frozen=True, slots=True)
+class _AsksBeforeItsGate(ToolWrapper):
+    """A tool that asks two questions side by side before its own gate."""
+
+    @property
+    def definition(self) -> ToolSpec:
+        return self.tool.definition
+
+    async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
+        await side_by_side(part("x"), part("y"))
+        return await self.tool.call(arguments)
+
+
+@pytest.mark.parametrize("gates", [0, 1])
+async def test_a_denial_and_an_expiry_in_a_group_end_the_call_and_not_the_run(gates: int) -> None:
+    tool: Tool = _AsksBeforeItsGate(approval_gate(Plain("t", lambda _: "never")))
+    for _ in range(gates):
+        tool = approval_gate(tool)
+    world = World([call("t", id="c1"), say("done")], [tool])
+    await world.run()
+    for _ in range(gates):
+        (gate,) = await world.pending()
+        await world.resume({gate.id: yes(gate)})
+    x, y = await world.pending()
+
+    events = await world.resume({x.id: Expired(), y.id: Denied(reason="It is Friday.")})
+
+    assert "A rule denies this request by now" in brief(events)[0]
+    assert brief(events)[1] == "says done"
+
+
+async def test_a_node_whose_group_got_no_answer_says_so() -> None:
+    async def node(_: State) -> dict[str, str]:
+        await side_by_side(part("x"), part("y"))
+        return {"output": "never"}
+
+    graph = StateGraph(State)
+    graph.add_node("n", node)
+    graph.add_edge(START, "n")
+    graph.add_edge("n", END)
+    agent = GraphAgent(graph.compile(name="g"), "G")
+    runner = Runner(agent, checkpoint_store=MemoryCheckpointStore())
+    asked = contexts(await collect(runner.query("hi", checkpoint_id="1")))
+    questions = {context.id: Expired() for context in asked.values() if context.is_root_cause}
+
+    events = await collect(runner.resume("1", questions))
+
+    assert "This is not a rejection." in brief(events)[0]
