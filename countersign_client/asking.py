@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,6 +16,8 @@ from countersign_client.requests import Request
 from countersign_client.schemas import Fault, faults, model_faults, schema_of
 from countersign_client.webhooks import seconds
 
+LONGEST_TITLE = 150
+_SHORT = 40
 _KEY = re.compile(r"[!#-~][!-~]{0,199}")
 _UNSENT: dict[str, Any] = {
     "kind": "approval",
@@ -85,6 +88,25 @@ def body(title: str, **members: Any) -> dict[str, Any]:
         sent["arguments"] = {}
     canonical(sent)
     return {"title": title, **sent}
+
+
+def title_of_call(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Say a call in one line, with its short arguments, so that two calls of a tool look different.
+
+    A value stands there whole or not at all: the server could not mask a part of a secret.
+
+    Args:
+        tool: The tool's name.
+        arguments: JSON data.
+    """
+    title, separator = f"Run {tool}", ": "
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        part = f"{separator}{name} {text}"
+        is_short = 0 < len(text) <= _SHORT and len(title) + len(part) <= LONGEST_TITLE
+        if is_short and part.isprintable() and not isinstance(value, list | dict | None):
+            title, separator = title + part, ", "
+    return title[:LONGEST_TITLE]
 
 
 def plain(arguments: Mapping[str, Any] | BaseModel | None) -> dict[str, Any] | None:

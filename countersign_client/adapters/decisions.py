@@ -109,7 +109,7 @@ def of_call(
     return Asked(
         key,
         "edit" if is_editable else "approval",
-        f"Run {tool}"[:150],
+        asking.title_of_call(tool, arguments),
         tool,
         arguments,
         schema if is_editable else None,

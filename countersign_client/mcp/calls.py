@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from countersign_client.asking import LONGEST_TITLE, title_of_call
 from countersign_client.canonical import canonical
 from countersign_client.mcp.files import Changed, Definitions
 from countersign_client.mcp.messages import Message, members_of
@@ -16,7 +17,6 @@ from countersign_client.schemas import is_kept, simplified
 _ROUND = ("requestState", "inputResponses")
 """Of a call that goes on, after its server has asked the client for something."""
 _CALL = frozenset({"name", "arguments", "_meta", "task", *_ROUND})
-_LONGEST_TITLE = 150
 _LONGEST_SCHEMA = 30_000
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 
@@ -144,7 +144,7 @@ def call_of(message: Message, options: Options, definitions: Definitions, client
         more, changed = _defined(params, definitions)
     run_by = members_of(members_of(params.get("_meta")).get(_CLIENT_INFO)).get("name") or client
     asked: dict[str, Any] = {
-        "title": f"Call {tool}"[:_LONGEST_TITLE],
+        "title": title_of_call(tool, arguments),
         "tool": tool,
         "arguments": arguments,
         "group": options.session,
@@ -156,7 +156,7 @@ def call_of(message: Message, options: Options, definitions: Definitions, client
     except (ValueError, TypeError) as error:
         raise RefusedCallError(f"Not run: {error}.") from None
     asked |= {
-        "group_title": f"Calls of the MCP server {options.name}"[:_LONGEST_TITLE],
+        "group_title": f"Calls of the MCP server {options.name}"[:LONGEST_TITLE],
         "run_timeout": options.run_timeout,
         "channel": options.channel,
         "expires_in": options.expires_in,

@@ -200,7 +200,8 @@ class AskingTools:
     ) -> str:
         """Answer Claude Code's --permission-prompt-tool; not for you to call."""
         tool = f"{self._name}.{re.sub(r'[^A-Za-z0-9_.:/-]', '-', tool_name)}"
-        asked = {"title": f"Call {tool}"[:150], "kind": "edit", "tool": tool, "arguments": input}
+        title = asking.title_of_call(tool, input)
+        asked = {"title": title, "kind": "edit", "tool": tool, "arguments": input}
         try:
             people = self._connect(context)
             request = await self._created(

@@ -119,7 +119,7 @@ async def test_each_program_gets_what_people_decided(player: Player, tmp_path: P
         openai = start(run_program(tmp_path, python, "-P", "-c", OPENAI_AGENT, packages=SDK))
         pydantic = start(run_pydantic_agent())
         mcp = start(call_mcp_tool(tmp_path, log))
-        for words in ("Order 7", "Order 12", "Order 3", "go first?", "Call toy.deploy"):
+        for words in ("Order 7", "Order 12", "Order 3", "go first?", "Run toy.deploy"):
             await expect(await card(player, ADA, words)).to_be_visible()
         await player.look("asked")
 
