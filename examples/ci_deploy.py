@@ -9,7 +9,8 @@ from countersign_client import NotApproved, gate
 
 
 @gate(tool="deploy", title="Deploy {service} to {env}", key="deploy-{service}-{build}")
-def deploy(service: str, env: str, build: int) -> None: ...  # runs once, with what people approved
+def deploy(service: str, env: str, build: int) -> None:
+    print(f"Deployed {service} {build} to {env}")  # once, with what people approved
 
 
 try:

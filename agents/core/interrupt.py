@@ -36,7 +36,6 @@ __all__ = [
     "composite_interrupt",
     "interrupt",
     "keep_waiting",
-    "merge_unanswered",
     "pass_on",
     "raise_point",
     "refuse_orphans",

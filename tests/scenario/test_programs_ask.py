@@ -247,7 +247,7 @@ async def test_the_job_of_the_examples_runs_what_people_approved(tmp_path: Path)
         assert "Deploy payments to production" in str(card)
         await stage.click("Ada", card, APPROVE)
         printed, _ = await job.communicate()
-        assert (job.returncode, printed) == (0, b"")
+        assert (job.returncode, printed) == (0, b"Deployed payments 4711 to production\n")
         await stage.card(word="Approved by")
 
 
