@@ -50,6 +50,7 @@ POLLS = 200 if QUICK else 1_000
 PROGRAMS = 10
 PAUSE_S = 0.02
 CREATED = 20 if QUICK else 100
+ASKS_ALL = {"name": "all", "when": {}, "then": {"ask": {"approve": [{"from": ["sre"]}]}}}
 CALL = {"title": "Deploy", "tool": "deploy", "arguments": {"env": "production"}}
 
 
@@ -251,8 +252,8 @@ async def creation() -> None:
     with tempfile.TemporaryDirectory() as directory, watching():
         storage = SqliteStores(Path(directory))
         await storage.open()
-        turns = [call("pay", {"to": "Bo", "amount": 5}, id=str(n)) for n in range(9 * CREATED)]
-        office = an_office(storage, turns_of_model=turns)
+        turns = [call("pay", {"to": "Bo", "amount": 5}, id=str(n)) for n in range(2 + CREATED)]
+        office = an_office(storage, ASKS_ALL, turns_of_model=turns)
         numbers = iter(range(10**6))
 
         async def by_agent() -> None:
@@ -260,14 +261,18 @@ async def creation() -> None:
             await office.hear("<@UBOT> pay", ts=ts, thread_ts=ts)
 
         async def by_program() -> None:
-            caller = a_caller(limits=ProgramLimits(pending=10**6))
-            await a_request(office, caller, key=str(next(numbers)))
+            number = next(numbers)
+            # Each has a program of its own: a person has few undecided requests of one program.
+            caller = a_caller(id=f"prg_{number}", name=f"ci-{number}")
+            await a_request(office, caller, key=str(number))
 
-        rows = []
+        rows: list[tuple[object, ...]] = []
         for name, create in (("an agent, with its turn", by_agent), ("a program", by_program)):
             with counting() as count:
                 await create()
             times = await seconds(create, repeat=CREATED)
+            asked = await storage.approvals.count({"status": Status.PENDING.value})
+            assert asked == (len(rows) + 1) * (2 + CREATED), f"{asked} requests wait for people"
             rows.append((name, count.total, count.writes, f"{times * 1e3:.1f} ms"))
         await storage.close()
     table("A request until its card is posted", ("of", "commands", "writes", "median"), rows)
