@@ -331,6 +331,8 @@ def programs_of(
         directory=directory,
         starts=lambda: parts.starts,
         triggers=lambda: parts.triggers,
+        waiters=waiters,
+        clock=clock,
         link_of=parts.slack.notifier.thread_link,
         url=url,
     )

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, TypeVar, cast, get_origin
+from typing import Any, Protocol, TypeVar, cast, get_origin
 from urllib.parse import unquote, urlsplit
 
 from aiohttp import web
@@ -50,7 +50,9 @@ from bot.api.shapes import (
     ApiRequestList,
     ApiResult,
     ApiStart,
+    ApiThread,
     ApiWaitQuery,
+    has_news,
 )
 from bot.api.use_cases import ProgramEndpoints
 from bot.errors import DirectoryError
@@ -92,6 +94,18 @@ _HTTP_CODES = {
 }
 
 T = TypeVar("T")
+S = TypeVar("S", ApiRequest, ApiThread)
+S_co = TypeVar("S_co", ApiRequest, ApiThread, covariant=True)
+
+
+class ReadsState(Protocol[S_co]):
+    """Reads the state of a request or a thread, at once or when something happens."""
+
+    async def __call__(
+        self, caller: ApiCaller, name: str, /, *, wait_s: float = 0, after: int | None = None
+    ) -> S_co:
+        """Return it; see `ProgramUseCases.get`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +310,7 @@ class ApiDoor:
         key = _idempotency_key(call.http)
         body, query = cast(ApiCreateRequest, call.body), cast(ApiWaitQuery, call.query)
         asked = await self._whole(self.use.create(call.caller, body, idempotency_key=key))
-        request = await self._held(call, asked.request, wait_s=query.wait)
+        request = await self._held(call, asked.request, self.use.get, wait_s=query.wait)
         answer = _answer(request, status=201 if asked.is_new else 200)
         if asked.is_new:
             answer.headers["Location"] = f"{self.url}/v1/requests/{request.id}"
@@ -304,27 +318,33 @@ class ApiDoor:
 
     async def _get(self, call: ProgramRequest) -> web.Response:
         query = cast(ApiGetQuery, call.query)
-        request = await self.use.get(call.caller, call.request_id)
-        return _answer(await self._held(call, request, wait_s=query.wait, after=query.after))
+        request, read = await self.use.get(call.caller, call.request_id), self.use.get
+        held = await self._held(call, request, read, wait_s=query.wait, after=query.after)
+        return _answer(held)
 
     async def _held(
-        self, call: ProgramRequest, request: ApiRequest, *, wait_s: float, after: int | None = None
-    ) -> ApiRequest:
-        """Return the request when something happens, or when the time is over."""
+        self,
+        call: ProgramRequest,
+        state: S,
+        read: ReadsState[S],
+        *,
+        wait_s: float,
+        after: int | None = None,
+    ) -> S:
+        """Return a request or thread when something happens, or when the time is over."""
         now = asyncio.get_running_loop().time
         end = now() + wait_s
-        if wait_s <= 0 or _has_news(request, after):
-            return request
+        if wait_s <= 0 or has_news(state, after):
+            return state
         program = call.caller.program
         with self.held.hold(program.id, most=program.limits.waiting):
             while (left_s := end - now()) > 0 and not self._is_stopping:
-                request = await self.use.get(
-                    call.caller, request.id, wait_s=min(left_s, RECHECK_S), after=after
-                )
-                if _has_news(request, after):
+                wait_s = min(left_s, RECHECK_S)
+                state = await read(call.caller, state.id, wait_s=wait_s, after=after)
+                if has_news(state, after):
                     break
                 await self.keys.still(call.caller, address=call.address)
-        return request
+        return state
 
     async def _hook(self, call: ProgramRequest) -> web.Response:
         """Hold a call of Claude Code until people decide; one call uses an approval up."""
@@ -335,7 +355,7 @@ class ApiDoor:
         end = now() + query.deadline
         while True:
             made = await self._whole(self.use.create(caller, body, idempotency_key=key))
-            request = await self._held(call, made.request, wait_s=end - now())
+            request = await self._held(call, made.request, self.use.get, wait_s=end - now())
             is_late = _is_lapsed(request, self.clock())
             if not is_late and not is_allowed(request):
                 break
@@ -398,7 +418,10 @@ class ApiDoor:
         return answer
 
     async def _thread(self, call: ProgramRequest) -> web.Response:
-        return _answer(await self.use.thread(call.caller, call.thread))
+        query = cast(ApiGetQuery, call.query)
+        thread, read = await self.use.thread(call.caller, call.thread), self.use.thread
+        held = await self._held(call, thread, read, wait_s=query.wait, after=query.after)
+        return _answer(held)
 
     async def _stop_thread(self, call: ProgramRequest) -> web.Response:
         stopping = self.use.stop_thread(call.caller, call.thread)
@@ -615,10 +638,6 @@ def _is_lapsed(request: ApiRequest, now_ms: int) -> bool:
     """Whether an approval is too old, so that the same call has to ask anew."""
     until_ms = request.decision.usable_until if request.decision is not None else None
     return request.status == "approved" and until_ms is not None and now_ms > until_ms
-
-
-def _has_news(request: ApiRequest, after: int | None) -> bool:
-    return request.status != "pending" if after is None else request.revision > after
 
 
 def _answer(body: BaseModel, *, status: int = 200) -> web.Response:

@@ -204,8 +204,10 @@ class ProgramUseCases(Protocol):
             ApiProblemError: A check of the table failed; nothing is stored.
         """
 
-    async def thread(self, caller: ApiCaller, thread: str) -> ApiThread:
-        """Return the present state of a thread.
+    async def thread(
+        self, caller: ApiCaller, thread: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiThread:
+        """Return the present state of a thread, at once or when something happens; see `get`.
 
         Raises:
             ApiProblemError: `not-found`.

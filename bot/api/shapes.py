@@ -75,6 +75,8 @@ ThreadStatus: TypeAlias = Literal[
     "queued", "working", "waiting", "done", "failed", "stopped", "expired"
 ]
 
+_OPEN = frozenset({"pending", "queued", "working", "waiting"})
+
 ENDPOINT_ID = r"^whe_[0-9a-f]{24}$"
 REQUEST_ID = r"^apr_[0-9a-f]{32}$"
 THREAD_ID = r"^thr_[0-9a-f]{32}$"
@@ -402,7 +404,7 @@ class ApiWaitQuery(BaseModel):
         default=0,
         ge=0,
         le=55,
-        description="Seconds to hold the answer until the request is over; then the present state.",
+        description="Seconds to hold the answer until it is over; then the present state.",
     )
 
 
@@ -636,9 +638,22 @@ class ApiThread(_Answered):
     created_at: Instant
     expires_at: Instant
     pending: Several[RequestId] = Field(default=(), description="Undecided requests of the agent.")
+    last_text: str | None = Field(
+        default=None, description="What the agent said last: up to 4,000 characters, masked."
+    )
     failure: str | None = Field(default=None, description="Why no thread began.")
     depth: int = Field(default=1, description="How many starts without a person led to it.")
     metadata: dict[str, str] = {}
+
+
+def has_news(state: ApiRequest | ApiThread, after: int | None) -> bool:
+    """Whether a program that waits gets this state now.
+
+    Args:
+        state: The present state.
+        after: The revision that the program knows; None if it waits for the end.
+    """
+    return state.status not in _OPEN if after is None else state.revision > after
 
 
 class ApiRequestList(_Answered):

@@ -11,20 +11,29 @@ from agents.core.codec import Json
 from bot.api.canonical import canonical
 from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
-from bot.api.shapes import ApiCreateThread, ApiPlace, ApiProgram, ApiThread, ThreadStatus
+from bot.api.shapes import (
+    ApiCreateThread,
+    ApiPlace,
+    ApiProgram,
+    ApiThread,
+    ThreadStatus,
+    has_news,
+)
+from bot.api.waiting import Waiters
 from bot.errors import StartRefusedError
 from bot.ports.people import Directory
+from bot.ports.process import Clock
 from bot.records.approval import Status
 from bot.records.approval_queries import open_of
 from bot.records.origin import RequestOrigin
 from bot.records.programs import ProgramRecord
-from bot.records.starts import ThreadStart, all_requesters
+from bot.records.starts import ThreadStart, all_requesters, revision_of
 from bot.records.thread import Thread
 from bot.redaction.mask import mask_text
 from bot.stores import Stores
-from bot.threads.closing import GIVEN_UP
+from bot.threads.closing import GIVEN_UP, STOPPED
 from bot.threads.runs.streaming import post_id
-from bot.triggers.starting import ThreadStarts
+from bot.triggers.starting import EXPIRED, ThreadStarts
 from bot.triggers.triggers import AgentTriggers
 from storage.errors import RecordNotFoundError
 from storage.thread_ids import thread_of
@@ -54,6 +63,8 @@ class ProgramThreads:
         directory: Looks people up.
         starts: Returns what starts threads.
         triggers: Returns the triggers of the file.
+        waiters: Wakes programs that wait.
+        clock: The time now.
         link_of: Returns the address of a thread in Slack; empty without one.
         url: Public address of the API.
     """
@@ -62,6 +73,8 @@ class ProgramThreads:
     directory: Directory
     starts: Callable[[], ThreadStarts]
     triggers: Callable[[], AgentTriggers]
+    waiters: Waiters
+    clock: Clock
     link_of: Callable[[ThreadStart], Awaitable[str]]
     url: str
 
@@ -175,13 +188,31 @@ class ProgramThreads:
             raise problem_of(refused) from refused
         return await self.state(start) if start is not None else None
 
-    async def get(self, caller: ApiCaller, start_id: str) -> ApiThread:
-        """Return the present state of a thread.
+    async def get(
+        self, caller: ApiCaller, start_id: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiThread:
+        """Return the present state of a thread, at once or when something happens.
+
+        Args:
+            caller: The program.
+            start_id: Id of the thread.
+            wait_s: Longest wait for the end of its turn, in seconds.
+            after: The revision that the program knows: a later one ends the wait. None to wait for
+                the end.
 
         Raises:
             ApiProblemError: `not-found`.
         """
-        return await self.state(await self._of(caller, start_id))
+        if wait_s <= 0:
+            return await self.state(await self._of(caller, start_id))
+        until_ms = self.clock() + int(wait_s * 1_000)
+        with self.waiters.watch_thread(start_id, program=caller.program.id) as watch:
+            while True:
+                state = await self.state(await self._of(caller, start_id))
+                if self.waiters.is_stopped or has_news(state, after):
+                    return state
+                if await watch.next(timeout_s=(until_ms - self.clock()) / 1_000) is None:
+                    return state
 
     async def stop(self, caller: ApiCaller, start_id: str) -> ApiThread:
         """Stop a thread at the next safe point.
@@ -224,7 +255,7 @@ class ProgramThreads:
         return ApiThread(
             id=start.id,
             status=await self._status(start, thread, is_waiting=bool(pending)),
-            revision=start.revision + (thread.revision if thread is not None else 0),
+            revision=revision_of(start, thread),
             url=f"{self.url}/t/{start.id}",
             agent=start.agent_name,
             place=ApiPlace(channel=start.channel_id, thread_ts=start.thread_ts or None),
@@ -233,6 +264,7 @@ class ProgramThreads:
             created_at=start.created_ms,
             expires_at=start.expires_ms,
             pending=pending,
+            last_text=(thread.said or None) if thread is not None else None,
             failure=start.failure or None,
             depth=start.depth,
             metadata=dict(start.metadata),
@@ -245,11 +277,13 @@ class ProgramThreads:
             return "failed"
         if thread is not None and thread.turn_open:
             return "waiting" if is_waiting else "working"
-        if start.ended:
-            return "stopped" if start.ended == "stopped" else "expired"
+        ended: ThreadStatus = "expired" if start.ended == EXPIRED else "stopped"
         if thread is None or thread.turn == 0:
-            return "queued"
-        has_failed = await self.storage.posts.get(post_id(thread, GIVEN_UP)) is not None
+            return ended if start.ended else "queued"
+        posts = self.storage.posts
+        if await posts.get(post_id(thread, STOPPED)) is not None:
+            return ended
+        has_failed = await posts.get(post_id(thread, GIVEN_UP)) is not None
         return "failed" if has_failed else "done"
 
 

@@ -165,9 +165,11 @@ class Programs:
             caller, asked, idempotency_key=idempotency_key, within=within
         )
 
-    async def thread(self, caller: ApiCaller, thread: str) -> ApiThread:
-        """Return the present state of a thread."""
-        return await self.threads.get(caller, thread)
+    async def thread(
+        self, caller: ApiCaller, thread: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiThread:
+        """Return the present state of a thread, at once or when something happens."""
+        return await self.threads.get(caller, thread, wait_s=wait_s, after=after)
 
     async def stop_thread(self, caller: ApiCaller, thread: str) -> ApiThread:
         """Stop a thread at the next safe point."""

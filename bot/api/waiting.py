@@ -1,4 +1,4 @@
-"""Programs that wait for a change of their requests.
+"""Programs that wait for a change of their requests and threads.
 
 This process sees its own writes at once. It looks for those of other processes at intervals, and
 asks the database only for what has changed, however many programs wait.
@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Generic, TypeVar
 
 from bot.api.requests import is_of
 from bot.api.shapes import ApiRequest
 from bot.ports.process import Clock
 from bot.records.approval import Approval
+from bot.records.starts import revisions_of
 from bot.stores import Stores
 from storage.errors import StorageError
 
@@ -29,6 +31,8 @@ LOOKS = 20
 """Looks of which one has the long overlap."""
 MOST_CHANGED = 1_000
 """How many changed requests a slow reader may have before it; with more, its feed ends."""
+
+C = TypeVar("C")
 
 
 @dataclass(eq=False, slots=True)
@@ -50,23 +54,23 @@ class RequestChange:
 
 
 @dataclass(eq=False, slots=True)
-class RequestWatch:
-    """Changes of one request, for one call that waits.
+class Watch(Generic[C]):
+    """Changes of one request or thread, for one call that waits.
 
     Attributes:
         program: Id of the program.
     """
 
     program: str
-    _newest: RequestChange | None = None
+    _newest: C | None = None
     _event: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, change: RequestChange | None) -> None:
+    def tell(self, change: C | None) -> None:
         """Wake the call with a change; with None because nothing is held any more."""
         self._newest = change
         self._event.set()
 
-    async def next(self, *, timeout_s: float) -> RequestChange | None:
+    async def next(self, *, timeout_s: float) -> C | None:
         """Return the newest change since the last call; None after the time, or at a stop."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -116,7 +120,7 @@ class Feed:
 
 @dataclass(slots=True, kw_only=True)
 class Waiters:
-    """Wakes programs when their requests change.
+    """Wakes programs when their requests and threads change.
 
     Args:
         storage: The database.
@@ -127,7 +131,8 @@ class Waiters:
     storage: Stores
     clock: Clock
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _watches: dict[str, set[RequestWatch]] = field(default_factory=dict)
+    _watches: dict[str, set[Watch[RequestChange]]] = field(default_factory=dict)
+    _thread_watches: dict[str, set[Watch[int]]] = field(default_factory=dict)
     _feeds: set[Feed] = field(default_factory=set)
     _looking: asyncio.Task[None] | None = None
     _is_stopped: bool = False
@@ -140,7 +145,8 @@ class Waiters:
     @property
     def held(self) -> int:
         """Number of calls that wait."""
-        return sum(map(len, self._watches.values()))
+        of_requests, of_threads = self._watches.values(), self._thread_watches.values()
+        return sum(map(len, of_requests)) + sum(map(len, of_threads))
 
     def changed(self, approval: Approval) -> None:
         """Wake those who wait for a request, and tell the feeds of its program."""
@@ -152,18 +158,20 @@ class Waiters:
                 feed.add(approval.approval_id)
 
     @contextmanager
-    def watch(self, approval_id: str, *, program: str) -> Iterator[RequestWatch]:
-        """RequestWatch a request. Read it only then, so that no change falls between."""
-        watch = RequestWatch(program)
-        self._watches.setdefault(approval_id, set()).add(watch)
-        self._look_on()
-        try:
+    def watch(self, approval_id: str, *, program: str) -> Iterator[Watch[RequestChange]]:
+        """Watch a request. Read it only then, so that no change falls between."""
+        watch = Watch[RequestChange](program)
+        with _kept(self._watches, approval_id, watch):
+            self._look_on()
             yield watch
-        finally:
-            watches = self._watches[approval_id]
-            watches.remove(watch)
-            if not watches:
-                del self._watches[approval_id]
+
+    @contextmanager
+    def watch_thread(self, start_id: str, *, program: str) -> Iterator[Watch[int]]:
+        """Watch the thread of a start for other revisions; see `watch`."""
+        watch = Watch[int](program)
+        with _kept(self._thread_watches, start_id, watch):
+            self._look_on()
+            yield watch
 
     @asynccontextmanager
     async def feed(self, program: str, *, since_ms: int | None) -> AsyncIterator[Feed]:
@@ -185,6 +193,9 @@ class Waiters:
         for watches in self._watches.values():
             for watch in watches:
                 watch.tell(None)
+        for thread_watches in self._thread_watches.values():
+            for thread_watch in thread_watches:
+                thread_watch.tell(None)
         for feed in self._feeds:
             feed.end()
 
@@ -196,8 +207,9 @@ class Waiters:
         """Look for changes while somebody waits."""
         since_ms = self.clock()
         seen: dict[str, int] = {}
+        revisions: dict[str, int] = {}
         for number in count():
-            if self._is_stopped or not (self._watches or self._feeds):
+            if self._is_stopped or not (self._watches or self._thread_watches or self._feeds):
                 break
             programs = {watch.program for watches in self._watches.values() for watch in watches}
             programs |= {feed.program for feed in self._feeds}
@@ -212,7 +224,21 @@ class Waiters:
                     if seen.get(name) != revision:
                         self.changed(approval)
                 seen, since_ms = newest if is_long else seen | newest, now
+                revisions = await self._threads_changed_since(revisions)
             await self.sleep(LOOK_S)
+
+    async def _threads_changed_since(self, seen: dict[str, int]) -> dict[str, int]:
+        """Wake those whose threads have another revision than seen; return the present ones."""
+        if not self._thread_watches:
+            return {}
+        newest = await revisions_of(
+            self.storage.starts, self.storage.threads, list(self._thread_watches)
+        )
+        for start_id, revision in newest.items():
+            if seen.get(start_id) != revision:
+                for watch in self._thread_watches.get(start_id, ()):
+                    watch.tell(revision)
+        return newest
 
     async def _changed_since(self, programs: set[str], since_ms: int) -> list[Approval]:
         changed: list[Approval] = []
@@ -221,3 +247,15 @@ class Waiters:
             page = await self.storage.approvals.find(where, sort=["shown_ms"], limit=MOST_CHANGED)
             changed += page.documents
         return changed
+
+
+@contextmanager
+def _kept(watches: dict[str, set[Watch[C]]], key: str, watch: Watch[C]) -> Iterator[None]:
+    """Keep a watch among those of its request or thread until the block ends."""
+    watches.setdefault(key, set()).add(watch)
+    try:
+        yield
+    finally:
+        watches[key].remove(watch)
+        if not watches[key]:
+            del watches[key]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.records.origin import RequestOrigin
-from storage.documents import Index, Spec, Text, WorkDocument
+from bot.records.thread import Thread, ThreadStore
+from storage.documents import Collection, Index, Spec, Text, WorkDocument
 from storage.thread_ids import name_of, thread_id_of
 
 
@@ -59,7 +60,7 @@ class ThreadStart(WorkDocument):
     failure: Text = ""
     """Why no thread began; empty while one can begin."""
     ended: str = ""
-    """`stopped` by its program or `expired`; empty if neither happened."""
+    """Why its turns are stopped: `stopped` by its program or `expired`; empty if neither is."""
 
     @property
     def thread_ts(self) -> str:
@@ -75,3 +76,19 @@ class ThreadStart(WorkDocument):
 def all_requesters(origin: RequestOrigin) -> Sequence[str]:
     """Return the people who answer for a start, the owner first. None of them can approve."""
     return tuple(dict.fromkeys(filter(None, (origin.owner, origin.requested_for))))
+
+
+def revision_of(start: ThreadStart, thread: Thread | None) -> int:
+    """Return the revision of a start and its thread together; it rises with each change."""
+    return start.revision + (thread.revision if thread is not None else 0)
+
+
+async def revisions_of(
+    starts: Collection[ThreadStart], threads: ThreadStore, ids: Sequence[str]
+) -> dict[str, int]:
+    """Return the revisions of starts by id, in two queries. Skip unreadable records."""
+    found = (await starts.find({"id": {"$in": list(ids)}})).documents
+    names = [start.thread_id for start in found if start.thread_id]
+    read = (await threads.collection.find({"id": {"$in": names}})).documents if names else []
+    by_id = {thread.thread_id: thread for thread in read}
+    return {start.id: revision_of(start, by_id.get(start.thread_id)) for start in found}

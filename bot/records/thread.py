@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from bot.records.origin import RequestOrigin
-from storage.documents import Collection, Index, Part, Spec, WorkDocument, update
+from storage.documents import Collection, Index, Part, Spec, Text, WorkDocument, update
 from storage.errors import RecordConflictError, RecordFormatError, RecordNotFoundError
 from storage.thread_ids import ThreadId, channel_of, name_of, team_of, turn_id_of
 
@@ -121,6 +121,9 @@ class Thread(WorkDocument):
     """The door by which the thread began; another one than `slack` if no person started it."""
     depth: int = 0
     """How many starts without a person led to it; 0 for a thread that a person started."""
+    said: Text = ""
+    """What the agent said last, masked and cut. Empty in threads that a person started: no program
+    reads them."""
     deleted_turn: int = 0
     """Number of the newest turn of which a message was deleted after the turn had taken it."""
 
@@ -306,9 +309,15 @@ class ThreadStore:
         turn: int,
         turn_open: bool,
         requesters: Sequence[str] | None = None,
+        said: str = "",
     ) -> bool:
-        """Record that a turn begins or has ended, and the authors of the agent's messages."""
-        more = {} if requesters is None else {"requesters": tuple(requesters)}
+        """Record that a turn begins or has ended, and the authors of the agent's messages.
+
+        `said` is what the agent said last; empty leaves what is known.
+        """
+        more: dict[str, object] = {"said": said} if said else {}
+        if requesters is not None:
+            more["requesters"] = tuple(requesters)
         return await self._held(thread_id, fence, turn=turn, turn_open=turn_open, **more)
 
     async def set_requesters(
@@ -327,20 +336,21 @@ class ThreadStore:
         retry_ms: int | None = None,
         ends_turn: bool = False,
         parked_by: str | None = None,
+        said: str = "",
     ) -> bool:
         """Release the lease; with `ends_turn`, the same write records that the turn has ended.
 
         If `wakes` has not changed since the caller's claim, `due_ms` becomes `retry_ms` (None: no
         work is due). Otherwise the thread is due now. `attempts` becomes 0, or one higher with a
         `retry_ms`. `parked_by` has the ids of the freezes that calls of the turn wait for; None
-        leaves them as they are.
+        leaves them as they are. `said` is what the agent said last; empty leaves what is known.
 
         Returns:
             Whether no work is due now. False also if the lease was lost.
         """
 
         def release(thread: Thread) -> Thread:
-            return thread.released(
+            return thread.changed(said=said or thread.said).released(
                 fence=fence,
                 wakes=wakes,
                 now_ms=now_ms,

@@ -372,6 +372,7 @@ async def set_turn(
     turn: int,
     turn_open: bool,
     requesters: Sequence[str] | None = None,
+    said: str = "",
 ) -> Thread:
     """Store the state of a thread under the caller's lease.
 
@@ -384,11 +385,14 @@ async def set_turn(
         turn=turn,
         turn_open=turn_open,
         requesters=requesters,
+        said=said,
     )
     if not kept:
         raise CheckpointConflictError(thread.checkpoint_id)
     known = thread.requesters if requesters is None else tuple(requesters)
-    return thread.changed(turn=turn, turn_open=turn_open, requesters=known)
+    return thread.changed(
+        turn=turn, turn_open=turn_open, requesters=known, said=said or thread.said
+    )
 
 
 def _never_told(stored: StoredCheckpoint | None, approvals: Iterable[Approval]) -> frozenset[str]:

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from bot.records.approval import Approval
 from bot.records.messages import Message
 from bot.records.thread import Thread
+from bot.redaction.mask import mask_text
+
+MOST_SAID = 4_000
+"""Longest text of an agent that a program reads, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +62,8 @@ class ThreadPass:
     stop: Message | None = None
     opened: Sequence[Approval] | None = None
     parked_by: str = ""
+
+    @property
+    def kept_text(self) -> str:
+        """What the agent said last, for the program that started it; empty without one."""
+        return mask_text(self.said)[:MOST_SAID] if self.thread.depth else ""

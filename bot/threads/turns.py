@@ -162,7 +162,11 @@ class Turns:
     async def end(self, work: ThreadPass) -> None:
         """Record that the turn is over."""
         work.thread = await set_turn(
-            self.storage.threads, work.thread, turn=work.thread.turn, turn_open=False
+            self.storage.threads,
+            work.thread,
+            turn=work.thread.turn,
+            turn_open=False,
+            said=work.kept_text,
         )
         work.is_new_turn, work.messages, work.running = False, None, ()
 
@@ -210,6 +214,8 @@ class Turns:
             work.decided = None
             await self._settlement.close(thread)
             await self._break_silence(thread)
+            if thread.depth and not work.said:
+                work.said = await self._answer_of(thread)
             return Progress.ENDED
         run = OpenRun.of(thread.checkpoint_id, stored)
         # For the next pass, if no other process saved a run.
@@ -413,7 +419,7 @@ class Turns:
 
     async def _break_silence(self, thread: Thread) -> None:
         """Post a default text in a turn without visible output."""
-        if await self.storage.posts.any_of(thread.checkpoint_id) or await self._has_answer(thread):
+        if await self.storage.posts.any_of(thread.checkpoint_id) or await self._answer_of(thread):
             return
         newest = await newest_of(self.storage.approvals, thread.thread_id, limit=1)
         if not newest or newest[0].checkpoint_id != thread.checkpoint_id:
@@ -421,15 +427,14 @@ class Turns:
                 thread, a_post(thread, "silent", say("error.silent"), now_ms=self.clock())
             )
 
-    async def _has_answer(self, thread: Thread) -> bool:
-        """Whether the run of the newest turn has ended with a text."""
+    async def _answer_of(self, thread: Thread) -> str:
+        """Return the last text of the ended run of the newest turn; empty without one."""
         log, turn = self.storage.log, thread.turn
         before = await log.load(thread.thread_id, before_turn=turn)
         entries = await log.load(thread.thread_id, before_turn=turn + 1)
         messages = read_log(entries[len(before) :])
-        return any(
-            text_of(message).strip() for message in messages if isinstance(message, ModelResponse)
-        )
+        texts = [text_of(message) for message in messages if isinstance(message, ModelResponse)]
+        return next((text for text in reversed(texts) if text.strip()), "")
 
 
 def _said_before(work: ThreadPass) -> SaidBefore:

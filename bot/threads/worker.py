@@ -215,6 +215,7 @@ class Threads:
                 retry_ms=retry_ms,
                 ends_turn=work.has_ended_turn,
                 parked_by=work.parked_by if retry_ms is None else None,
+                said=work.kept_text,
             )
         except asyncio.CancelledError:
             await self._hand_over(thread)

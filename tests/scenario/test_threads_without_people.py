@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import time
@@ -61,13 +60,14 @@ def begun(stage: Stage) -> list[str]:
     return [text for text in texts if text.startswith("Started by")]
 
 
-async def until_done(http: httpx.AsyncClient, at: str, status: str) -> dict[str, Any]:
-    """Return a thread when it has a status."""
+async def until_status(http: httpx.AsyncClient, at: str, status: str) -> dict[str, Any]:
+    """Wait as a program does, until a thread has a status."""
+    after = 0
     while True:
-        body: dict[str, Any] = (await http.get(at)).json()
+        body: dict[str, Any] = (await http.get(f"{at}?wait=10&after={after}")).json()
         if body["status"] == status:
             return body
-        await asyncio.sleep(0.02)
+        after = body["revision"]
 
 
 async def test_a_program_starts_an_agent_and_its_owner_approves_nothing(tmp_path: Path) -> None:
@@ -80,14 +80,15 @@ async def test_a_program_starts_an_agent_and_its_owner_approves_nothing(tmp_path
             made = (await http.post("/v1/threads", json=body)).json()
             card = await stage.card(word=APPROVE)
             assert "the program ci (of Rosa" in card["text"]
-            waiting = await until_done(http, f"/v1/threads/{made['id']}", "waiting")
+            waiting = await until_status(http, f"/v1/threads/{made['id']}", "waiting")
             assert len(waiting["pending"]) == 1
             again = await http.post("/v1/threads", json=body)
             assert (again.status_code, again.json()["id"]) == (200, made["id"])
             await stage.click("Rosa", card, APPROVE)
             await stage.whispered("Rosa", "you")
             await stage.click("Ada", card, APPROVE)
-            await until_done(http, f"/v1/threads/{made['id']}", "done")
+            ended = (await http.get(f"/v1/threads/{made['id']}?wait=10")).json()
+            assert (ended["status"], ended["last_text"]) == ("done", "Sent.")
             link = await http.get(f"/t/{made['id']}")
             assert link.status_code == 302
         (root,) = begun(stage)

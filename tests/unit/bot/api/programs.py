@@ -261,7 +261,9 @@ class FakeUseCases:
             )
         return self.threads[place], is_new
 
-    async def thread(self, caller: ApiCaller, thread: str) -> ApiThread:
+    async def thread(
+        self, caller: ApiCaller, thread: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiThread:
         for (program, _), started in self.threads.items():
             if started.id == thread and program == caller.program.id:
                 return started

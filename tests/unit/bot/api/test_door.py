@@ -102,6 +102,8 @@ async def test_a_thread_is_started_read_and_stopped(step: Doorstep) -> None:
     assert (made.status, again.status, again.body) == (201, 200, made.body)
     at = made.headers["Location"].removeprefix(URL)
     assert (await step.call("GET", at)).body == made.body
+    assert (await step.call("GET", f"{at}?wait=50&after=0")).body == made.body
+    assert (await step.call("GET", f"{at}?wait=56")).code == "invalid"
     stopped = await step.call("POST", f"{at}/stop")
     assert (stopped.status, stopped.body["status"]) == (202, "stopped")
     assert (await step.call("GET", "/v1/threads/thr_1")).code == "not-found"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,9 +21,11 @@ from bot.records.programs import ProgramScope
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.card_for import card_for
 from bot.triggers.starting import MOST_IN_CHANNEL
+from tests.property.worlds.hall import Mortal
+from tests.property.worlds.relay import Planned, dies
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import OLGA, a_caller, an_office, programs_of
-from tests.unit.bot.office import ADA, CHANNEL, ROSA, Office
+from tests.unit.bot.office import ADA, CHANNEL, ROSA, KilledError, Office
 
 DAY_S = 86_400
 PAYS: list[Turn] = [[call("pay", {"to": "Eve", "amount": 5}, id="c1")], [say("Paid.")]]
@@ -229,6 +231,90 @@ async def test_a_thread_is_stopped_when_its_time_is_over(storage: SqliteStores) 
     after = await programs_of(office).thread(CI, started.id)
     assert (after.status, after.pending) == ("expired", ())
     assert "Stopped by its time limit." in office.shown()[-1]
+
+
+async def test_a_thread_that_is_done_stays_done(storage: SqliteStores) -> None:
+    """I9: neither a late stop nor its time limit makes it stopped or expired."""
+    office = an_office(storage, ASKS, turns_of_model=[[say("ok")]])
+    started = await a_thread(office, expires_in=600)
+    await programs_of(office).stop_thread(CI, started.id)
+    await office.queue.run()
+    assert (await programs_of(office).thread(CI, started.id)).status == "done"
+    office.clock.forward(seconds=601)
+    await office.sweep.tick()
+    await office.queue.run()
+    assert (await programs_of(office).thread(CI, started.id)).status == "done"
+
+
+async def test_a_thread_that_people_stop_is_stopped(storage: SqliteStores) -> None:
+    office = an_office(storage, ASKS, turns_of_model=PAYS)
+    started = await a_thread(office)
+    root = started.place.thread_ts or ""
+    await office.hear("stop", user_id=OLGA, ts="1900000009.000001", thread_ts=root)
+    after = await programs_of(office).thread(CI, started.id)
+    assert (after.status, after.pending) == ("stopped", ())
+
+
+async def test_a_program_waits_for_the_end_and_reads_the_last_text(storage: SqliteStores) -> None:
+    turns: list[Turn] = [
+        [say("I pay Eve."), call("pay", {"to": "Eve", "amount": 5}, id="c1")],
+        [say("Paid with password=hunter2secret.")],
+    ]
+    office = an_office(storage, ASKS, turns_of_model=turns)
+    programs, started = programs_of(office), await a_thread(office)
+    assert (started.status, started.last_text) == ("waiting", "I pay Eve.")
+    at_once = await programs.thread(CI, started.id, wait_s=50, after=started.revision - 1)
+    assert at_once == started
+    waits = [
+        asyncio.create_task(programs.thread(CI, started.id, wait_s=50, after=after))
+        for after in (None, started.revision)
+    ]
+    await asyncio.sleep(0)
+    (approval,) = await pending_of(office)
+    await office.decide(approval, by=ADA)
+    ended, changed = await asyncio.gather(*waits)
+    assert ended.status == "done"
+    assert (ended.last_text or "").startswith("Paid with password=")
+    assert "hunter2secret" not in (ended.last_text or "")
+    assert changed.revision > started.revision
+    assert programs.waiters.held == 0
+    at_once = await programs.thread(CI, started.id, wait_s=50)
+    assert at_once == ended
+
+
+async def test_the_last_text_outlives_the_process_that_said_it(storage: SqliteStores) -> None:
+    """The bot dies after the end of the run, before the end of the turn is stored."""
+
+    def an_office_in(life: Planned, stores: SqliteStores, owner: str) -> Office:
+        mortal = cast(SqliteStores, Mortal(life, stores))
+        return an_office(mortal, ASKS, turns_of_model=[[say("It is fine.")]], owner=owner)
+
+    life = Planned()
+    await a_thread(an_office_in(life, storage, "first"))
+    written = [(store, method) for store, method, _ in life.done]
+    step = written.index(("threads", "release"))
+    other = SqliteStores(None)
+    await other.open()
+    first = an_office_in(dies(step, is_after=True), other, "first")
+    with pytest.raises(KilledError):
+        await a_thread(first)
+    first.queue.drop()
+    second = an_office_in(Planned(), other, "second")
+    await second.later(minutes=5)
+    (start,) = (await other.starts.find({})).documents
+    ended = await programs_of(second).thread(CI, start.id)
+    await other.close()
+    assert (ended.status, ended.last_text) == ("done", "It is fine.")
+
+
+async def test_a_program_that_waits_in_vain_gets_the_present_state(storage: SqliteStores) -> None:
+    office = an_office(storage, ASKS, turns_of_model=PAYS)
+    programs, started = programs_of(office), await a_thread(office)
+    assert await programs.thread(CI, started.id, wait_s=0.01) == started
+    waiting = asyncio.create_task(programs.thread(CI, started.id, wait_s=50))
+    await asyncio.sleep(0)
+    programs.stop_waiting()
+    assert await waiting == started
 
 
 async def test_a_start_that_slack_does_not_take_is_tried_again(storage: SqliteStores) -> None:
