@@ -39,6 +39,7 @@ from bot.records.programs import (
     new_key,
     program_id,
 )
+from bot.records.webhooks import new_secret
 from bot.stores import Stores
 from storage.documents import update
 from tests.cost.counting import counting, watching
@@ -151,6 +152,7 @@ async def _a_key(storage: Stores, name: str) -> str:
         scopes=(ProgramScope.WRITE, ProgramScope.READ),
         tools=("*",),
         channels=("C1",),
+        callback_secrets=(new_secret(),),
         limits=ProgramLimits(create=100_000, pending=10_000),
         created_ms=now,
     )

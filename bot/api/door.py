@@ -61,7 +61,6 @@ from bot.observability.events import ProgramAnswered, TellEvent, nobody
 from bot.ports.process import Clock
 from bot.records.origin import RequestDoor
 from bot.tasks import Closings
-from bot.webhooks.worker import callback_secret
 from storage.errors import StoreUnavailableError
 
 logger = logging.getLogger(__name__)
@@ -488,7 +487,7 @@ class ApiDoor:
                 "pending": program.limits.pending,
                 "waiting": program.limits.waiting,
             },
-            callback_secret=callback_secret(program) if program.callback_hosts else None,
+            callback_secret=program.callback_secrets[0].text if program.callback_hosts else None,
         )
         return _answer(me)
 

@@ -314,6 +314,8 @@ class ProgramEndpoints:
         """Give an endpoint a new secret, which is in the answer."""
         endpoint = await self._endpoint(caller, endpoint_id)
         changed = await self.endpoints.rotate(caller.program, endpoint)
+        if changed is None:
+            raise _no_endpoint()
         return _endpoint(changed, secret=changed.secrets[0].text)
 
     async def redrive(self, caller: ApiCaller, endpoint_id: str, since_ms: int | None) -> None:
@@ -335,8 +337,12 @@ class ProgramEndpoints:
     async def _endpoint(self, caller: ApiCaller, endpoint_id: str) -> WebhookEndpoint:
         endpoint = await self.endpoints.of(caller.program, endpoint_id)
         if endpoint is None:
-            raise ApiProblemError("not-found", "This program has no endpoint with this id.")
+            raise _no_endpoint()
         return endpoint
+
+
+def _no_endpoint() -> ApiProblemError:
+    return ApiProblemError("not-found", "This program has no endpoint with this id.")
 
 
 def _mark(place: Place | None) -> ListMark | None:

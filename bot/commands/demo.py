@@ -35,6 +35,7 @@ from bot.records.programs import (
     new_key,
     program_id,
 )
+from bot.records.webhooks import new_secret
 from slack_sandbox import OPS, ROSA, Sandbox, surfaces_of
 
 _OURS = "bot.demo:"
@@ -180,6 +181,7 @@ async def _demo_program(settings: Settings, sandbox: Sandbox, clock: MovableCloc
             scopes=(ProgramScope.WRITE, ProgramScope.READ),
             tools=("*",),
             channels=(sandbox.channel_id(_PROGRAMS),),
+            callback_secrets=(new_secret(),),
             created_ms=clock(),
         )
         await storage.programs.add(program)

@@ -32,6 +32,7 @@ from bot.records.programs import (
     new_key,
     program_id,
 )
+from bot.records.webhooks import new_secret
 from bot.slack.calls import slack_fault
 from bot.slack.directory import SlackDirectory
 from bot.slack.ratelimit import Pacer
@@ -103,6 +104,7 @@ def _program(call: Call) -> ProgramRecord:
         people=given.people,
         trusts_tags=given.trust == "tags",
         callback_hosts=tuple(given.callback_host),
+        callback_secrets=(new_secret(),),
         networks=_networks(given.networks),
         limits=_limits(given.limits),
         is_personal=given.personal,
@@ -244,9 +246,12 @@ def _line(key: ProgramKeyRecord, program: ProgramRecord, now_ms: int) -> str:
 
 
 def _json(key: ProgramKeyRecord, program: ProgramRecord) -> str:
-    of_program = program.model_dump(mode="json", exclude={"salt", "revision", "id"})
+    of_program = program.model_dump(mode="json", exclude=_NEVER_LISTED)
     of_key = key.model_dump(mode="json", exclude={"digest", "revision", "id"})
     return json.dumps({"key": key.public_id, **of_program, **of_key}, ensure_ascii=False)
+
+
+_NEVER_LISTED = {"salt", "callback_secrets", "revision", "id"}
 
 
 async def _revoke(call: Call) -> None:

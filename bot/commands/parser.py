@@ -428,8 +428,13 @@ def _add_webhooks(commands: _Commands[_CommandParser]) -> None:
     redrive.add_argument(
         "--since", metavar="TIME", default="", help="send all again of this long, such as 2h"
     )
-    for parser in (deliveries, remove, rotate, redrive):
+    for parser in (deliveries, remove, redrive):
         parser.add_argument("endpoint", metavar="whe_ID", help="the endpoint")
+    what = rotate.add_mutually_exclusive_group(required=True)
+    what.add_argument("endpoint", metavar="whe_ID", nargs="?", default="", help="the endpoint")
+    what.add_argument(
+        "--program", metavar="NAME", default="", help="the secret for callback_url of this program"
+    )
     for action, parser in {
         "add": add,
         "list": listed,

@@ -15,7 +15,7 @@ from bot.config.settings import Settings
 from bot.errors import BotError
 from bot.records.approval import ProgramEventType
 from bot.records.programs import ProgramRecord, program_id
-from bot.records.webhooks import WebhookEndpoint
+from bot.records.webhooks import WebhookEndpoint, WebhookSecret
 from bot.stores import Stores
 from bot.webhooks.addresses import AddressRefusedError, AddressRules, rules_of
 from bot.webhooks.endpoints import DeliveryState, NewEndpoint, WebhookEndpoints
@@ -64,21 +64,26 @@ async def _add(call: Call) -> None:
         raise BotError(f"{unknown[0]!r} isn't a type of event; use one of {', '.join(known)}")
     rules = rules_of(Settings.load(call.environ))
     async with call.open_beside() as storage:
-        program = await storage.programs.program(program_id(given.program))
-        if program is None:
-            raise BotError(f"there's no program {given.program}; list them: countersign keys list")
+        program = await _program(storage, given.program)
         new = NewEndpoint(url=given.url, events=tuple(given.event), is_full=given.full)
         try:
             endpoint = await _endpoints(storage, rules).add(program, new)
         except AddressRefusedError as error:
             raise BotError(f"this address can't get events: {error}") from error
     call.say(f"{endpoint.id}: gets events of {program.name}.")
-    _say_secret(call, endpoint)
+    _say_secret(call, endpoint.secrets[0])
 
 
-def _say_secret(call: Call, endpoint: WebhookEndpoint) -> None:
+async def _program(storage: Stores, name: str) -> ProgramRecord:
+    program = await storage.programs.program(program_id(name))
+    if program is None:
+        raise BotError(f"there's no program {name}; list them: countersign keys list")
+    return program
+
+
+def _say_secret(call: Call, secret: WebhookSecret) -> None:
     call.say("Store its secret now: it isn't shown again.")
-    call.say(endpoint.secrets[0].text)
+    call.say(secret.text)
 
 
 async def _list(call: Call) -> None:
@@ -132,10 +137,21 @@ async def _remove(call: Call) -> None:
 
 
 async def _rotate(call: Call) -> None:
-    async with _named(call) as named:
-        changed = await named.endpoints.rotate(named.program, named.endpoint)
-    call.say(f"{changed.id}: has a new secret. The old one signs too for 24 hours.")
-    _say_secret(call, changed)
+    if call.arguments.program:
+        async with call.open_beside() as storage:
+            program = await _program(storage, call.arguments.program)
+            stored = await _endpoints(storage).rotate_callbacks(program)
+        name = f"callback_url of {program.name}"
+        secrets = stored.callback_secrets if stored is not None else ()
+    else:
+        async with _named(call) as named:
+            changed = await named.endpoints.rotate(named.program, named.endpoint)
+        name = named.endpoint.id
+        secrets = changed.secrets if changed is not None else ()
+    if not secrets:
+        raise BotError(f"{name}: was removed meanwhile")
+    call.say(f"{name}: has a new secret. The old one signs too for 24 hours.")
+    _say_secret(call, secrets[0])
 
 
 async def _redrive(call: Call) -> None:

@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from storage.documents import Collection, Document, Index, Part, Spec, update
+from pydantic import Field
+
+from bot.records.webhooks import Secrets, WebhookSecret, rotated
+from storage.documents import Collection, Document, Index, Part, Spec, update, update_or_none
 from storage.errors import RecordNotFoundError
 
 _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -71,6 +74,8 @@ class ProgramRecord(Document):
     trusts_tags: bool = False
     """Whether the tags of a request count as true."""
     callback_hosts: tuple[str, ...] = ()
+    callback_secrets: Secrets = Field(repr=False)
+    """Sign the events that go to a `callback_url`."""
     networks: tuple[str, ...] = ()
     """Networks (CIDR) from which its keys work; empty for any."""
     limits: ProgramLimits = ProgramLimits()
@@ -212,6 +217,21 @@ class ProgramStore:
         return [
             (program, key) for program, key in soon if program and key.ends_ms < now_ms + WARNED_MS
         ]
+
+    async def rotate_callbacks(
+        self, program_id: str, new: WebhookSecret, *, until_ms: int
+    ) -> ProgramRecord | None:
+        """Give a program a new secret for `callback_url`; the present one signs until a time.
+
+        Returns:
+            The program; None if it does not exist.
+        """
+
+        def changed(known: ProgramRecord) -> ProgramRecord:
+            secrets = rotated(known.callback_secrets, new, until_ms=until_ms)
+            return known.changed(callback_secrets=secrets)
+
+        return await update_or_none(self.programs, program_id, changed)
 
     async def revoke(self, key_id: str, *, at_ms: int) -> ProgramKeyRecord | None:
         """End a key at a time, unless it ends before.

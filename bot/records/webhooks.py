@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
+import secrets as random
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -24,7 +25,7 @@ from storage.errors import RecordNotFoundError
 
 CALLBACKS = "callback"
 """Begins the place of an endpoint's id in queues of requests with an address of their own."""
-_ID_BYTES = 12
+_ID_BYTES, _SECRET_BYTES = 12, 32
 
 
 class EndpointStatus(StrEnum):
@@ -42,6 +43,10 @@ class WebhookSecret(Part):
     """`whsec_` and base64."""
     until_ms: int | None = None
     """Time until which it signs, beside its successor; None for the present one."""
+
+
+Secrets: TypeAlias = tuple[WebhookSecret, ...]
+"""The secrets of one receiver, the newest first."""
 
 
 class WebhookEndpoint(Document):
@@ -63,21 +68,12 @@ class WebhookEndpoint(Document):
     is_full: bool = False
     """Whether events have the whole request, and not only what does not change a decision."""
     status: EndpointStatus = EndpointStatus.ON
-    secrets: tuple[WebhookSecret, ...] = Field(repr=False)
-    """The newest first."""
+    secrets: Secrets = Field(repr=False)
     created_ms: int
     failing_since_ms: int = 0
     """Time of the first of the latest failures; 0 after a success."""
     last_error: Text = ""
     """Why the newest attempt failed; empty after a success."""
-
-    def secrets_at(self, now_ms: int) -> tuple[str, ...]:
-        """Return the secrets that sign at a time, the newest first."""
-        return tuple(
-            secret.text
-            for secret in self.secrets
-            if secret.until_ms is None or now_ms < secret.until_ms
-        )
 
 
 class QueuedEvent(Part):
@@ -164,9 +160,26 @@ class WebhookDelivery(Document):
     """Time of the last attempt."""
 
 
+def new_secret() -> WebhookSecret:
+    """Return a random secret."""
+    return WebhookSecret(text=f"whsec_{b64encode(random.token_bytes(_SECRET_BYTES)).decode()}")
+
+
+def rotated(secrets: Secrets, new: WebhookSecret, *, until_ms: int) -> Secrets:
+    """Return a new secret, and the present one, which signs beside it until a time."""
+    return (new, secrets[0].changed(until_ms=until_ms))
+
+
+def secrets_at(secrets: Secrets, now_ms: int) -> Sequence[str]:
+    """Return the texts of the secrets that sign at a time, the newest first."""
+    return [
+        secret.text for secret in secrets if secret.until_ms is None or now_ms < secret.until_ms
+    ]
+
+
 def new_endpoint_id() -> str:
     """Return the id of a new endpoint: unguessable."""
-    return f"whe_{secrets.token_hex(_ID_BYTES)}"
+    return f"whe_{random.token_hex(_ID_BYTES)}"
 
 
 def queue_id(endpoint_id: str, approval_id: str) -> str:

@@ -19,15 +19,15 @@ from bot.records.webhooks import (
     WebhookDelivery,
     WebhookEndpoint,
     WebhookQueue,
-    WebhookSecret,
     event_id,
     new_endpoint_id,
+    new_secret,
     queue_id,
+    rotated,
 )
 from bot.stores import Stores
 from bot.webhooks.addresses import AddressRefusedError, AddressRules
 from bot.webhooks.queues import again
-from bot.webhooks.sending import new_secret
 from storage.documents import Place
 
 MOST_ENDPOINTS = 20
@@ -117,7 +117,7 @@ class WebhookEndpoints:
             events=new.events,
             description=new.description,
             is_full=new.is_full,
-            secrets=(WebhookSecret(text=new_secret()),),
+            secrets=(new_secret(),),
             created_ms=self.clock(),
         )
         await self.storage.webhooks.endpoints.insert(endpoint)
@@ -134,17 +134,42 @@ class WebhookEndpoints:
         await self.storage.webhooks.remove(endpoint.id)
         await self._note(Act.WEBHOOK_REMOVED, endpoint, program)
 
-    async def rotate(self, program: ProgramRecord, endpoint: WebhookEndpoint) -> WebhookEndpoint:
-        """Give an endpoint a new secret; the old one signs, too, for a day."""
-        now_ms, secret = self.clock(), WebhookSecret(text=new_secret())
-        until_ms = now_ms + milliseconds(OVERLAP)
+    async def rotate(
+        self, program: ProgramRecord, endpoint: WebhookEndpoint
+    ) -> WebhookEndpoint | None:
+        """Give an endpoint a new secret; the old one signs, too, for a day.
 
-        def rotated(known: WebhookEndpoint) -> WebhookEndpoint:
-            return known.changed(secrets=(secret, known.secrets[0].changed(until_ms=until_ms)))
+        Returns:
+            The endpoint with the new secret; None if it was removed meanwhile.
+        """
+        secret, until_ms = new_secret(), self.clock() + milliseconds(OVERLAP)
 
-        changed = await self.storage.webhooks.change(endpoint.id, rotated)
-        await self._note(Act.WEBHOOK_ROTATED, endpoint, program)
-        return changed or rotated(endpoint)
+        def changed(known: WebhookEndpoint) -> WebhookEndpoint:
+            return known.changed(secrets=rotated(known.secrets, secret, until_ms=until_ms))
+
+        stored = await self.storage.webhooks.change(endpoint.id, changed)
+        if stored is not None:
+            await self._note(Act.WEBHOOK_ROTATED, stored, program)
+        return stored
+
+    async def rotate_callbacks(self, program: ProgramRecord) -> ProgramRecord | None:
+        """Give a program a new secret for `callback_url`; the old one signs, too, for a day."""
+        at_ms = self.clock()
+        stored = await self.storage.programs.rotate_callbacks(
+            program.id, new_secret(), until_ms=at_ms + milliseconds(OVERLAP)
+        )
+        await note(
+            self.storage.audit,
+            Act.WEBHOOK_ROTATED,
+            key=f"{program.id}:{at_ms}",
+            at_ms=at_ms,
+            about="",
+            by=self.by,
+            team_id=program.team_id,
+            name="callback_url",
+            program=program.name,
+        )
+        return stored
 
     async def deliveries(
         self,

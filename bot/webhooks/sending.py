@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,26 +23,15 @@ MOST_KEPT = 100
 """Maximum length of a receiver's answer that is kept, in characters."""
 LONGEST_WISH_S = 3_600
 """Longest `Retry-After` of a receiver that is obeyed, in seconds."""
-_SECRET_BYTES = 32
-
-
-def new_secret() -> str:
-    """Return a random secret of an endpoint: `whsec_` and base64."""
-    return secret_of(secrets.token_bytes(_SECRET_BYTES))
-
-
-def secret_of(key: bytes) -> str:
-    """Return a key as the text of a secret."""
-    return f"whsec_{b64encode(key).decode()}"
 
 
 def signed_headers(
-    secrets_: Sequence[str], event_id: str, body: str, *, now_ms: int
+    secrets: Sequence[str], event_id: str, body: str, *, now_ms: int
 ) -> dict[str, str]:
     """Return the headers of an attempt, with a signature for each secret.
 
     Args:
-        secrets_: The secrets in force, the newest first.
+        secrets: The secrets in force, the newest first.
         event_id: Id of the event: the same for each attempt.
         body: The body.
         now_ms: Time of the attempt.
@@ -53,7 +40,7 @@ def signed_headers(
         https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
     """
     at = datetime.fromtimestamp(now_ms // 1_000, UTC)
-    signatures = [Webhook(secret).sign(event_id, at, body) for secret in secrets_]
+    signatures = [Webhook(secret).sign(event_id, at, body) for secret in secrets]
     return {
         "Content-Type": "application/json",
         "webhook-id": event_id,

@@ -7,8 +7,6 @@ A process may die anywhere: the next one sends again, with the same id.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -39,6 +37,7 @@ from bot.records.webhooks import (
     WebhookQueue,
     event_id,
     queue_id,
+    secrets_at,
 )
 from bot.stores import Stores
 from bot.webhooks.addresses import AddressRefusedError
@@ -54,7 +53,6 @@ from bot.webhooks.sending import (
     WHOLE_S,
     PostsWebhooks,
     WebhookAnswer,
-    secret_of,
     signed_headers,
 )
 from bot.words import say
@@ -87,11 +85,6 @@ class BodyOf(Protocol):
     async def __call__(self, approval: Approval, event: ProgramEvent, /, *, is_full: bool) -> str:
         """Return the body, with the whole request or with what needs no care."""
         ...
-
-
-def callback_secret(program: ProgramRecord) -> str:
-    """Return the secret that signs what goes to addresses of single requests of a program."""
-    return secret_of(hmac.digest(bytes.fromhex(program.salt), b"callback", hashlib.sha256))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,14 +251,16 @@ class WebhookWorker:
         program = await self.storage.programs.program(queue.program_id)
         if program is None:
             return None
+        now_ms = self.clock()
         if queue.url:
-            return _Receiver(url=queue.url, secrets=[callback_secret(program)], program=program)
+            secrets = secrets_at(program.callback_secrets, now_ms)
+            return _Receiver(url=queue.url, secrets=secrets, program=program)
         endpoint = await self.storage.webhooks.endpoint(queue.endpoint_id)
         if endpoint is None:
             return None
         return _Receiver(
             url=endpoint.url,
-            secrets=endpoint.secrets_at(self.clock()),
+            secrets=secrets_at(endpoint.secrets, now_ms),
             program=program,
             endpoint=endpoint,
         )

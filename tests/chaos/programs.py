@@ -26,6 +26,7 @@ from bot.records.programs import (
     new_key,
     program_id,
 )
+from bot.records.webhooks import new_secret
 from bot.stores import Stores
 from countersign_client import (
     AlreadyStarted,
@@ -147,6 +148,7 @@ class AskingPrograms(Play):
             scopes=(ProgramScope.WRITE, ProgramScope.READ),
             tools=("*",),
             channels=tuple(self.channels),
+            callback_secrets=(new_secret(),),
             limits=ProgramLimits(create=10_000, pending=1_000, waiting=1_000),
             created_ms=now,
         )

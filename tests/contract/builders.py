@@ -157,6 +157,7 @@ def a_program(name: str = "deploy-bot", **changes: Any) -> ProgramRecord:
         scopes=(ProgramScope.WRITE, ProgramScope.READ),
         tools=("deploy", "backups.*"),
         channels=("C0OPS",),
+        callback_secrets=(WebhookSecret(text="whsec_AAAA"),),
         created_ms=1_000,
     )
     return program.changed(**changes)

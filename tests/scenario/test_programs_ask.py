@@ -26,6 +26,7 @@ from bot.records.programs import (
     new_key,
     program_id,
 )
+from bot.records.webhooks import new_secret
 from countersign_client import AsyncCountersign, Rejected, text_for_model
 from tests.scenario.test_main_job import values_of
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, Stage, a_stage
@@ -55,6 +56,7 @@ async def a_key(stage: Stage, owner: str = "Olga", **changes: Any) -> str:
         scopes=(ProgramScope.WRITE, ProgramScope.READ),
         tools=("*",),
         channels=(stage.channel,),
+        callback_secrets=(new_secret(),),
         created_ms=stage.clock(),
     )
     await storage.programs.add(program.changed(**changes))

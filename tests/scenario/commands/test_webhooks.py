@@ -56,6 +56,11 @@ def test_an_endpoint_is_added_rotated_and_removed(place: Place) -> None:
         rotated = await place.type("webhooks", "rotate", name)
         assert SECRET.fullmatch(rotated[-1])
         assert rotated[-1] != lines[-1]
+        told = await place.type("webhooks", "rotate", "--program", "ci")
+        assert told[0].startswith("callback_url of ci: has a new secret.")
+        program = await storage.programs.program(program_id("ci"))
+        assert program is not None
+        assert program.callback_secrets[0].text == told[-1]
         assert await place.type("webhooks", "remove", name) == [f"{name}: removed."]
         assert await place.type("webhooks", "list") == ["No program has an endpoint."]
 

@@ -15,6 +15,7 @@ from bot.api.use_cases import Programs
 from bot.main import programs_of as join_programs
 from bot.records.approval import Approval
 from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramScope
+from bot.records.webhooks import WebhookSecret
 from bot.stores import Stores
 from bot.threads.runs.application_policy import GroupMembers
 from tests.support.force import forced
@@ -71,6 +72,7 @@ def a_caller(**changes: Any) -> ApiCaller:
         scopes=(ProgramScope.WRITE, ProgramScope.READ, ProgramScope.VERIFY),
         tools=("*",),
         channels=(CHANNEL,),
+        callback_secrets=(WebhookSecret(text="whsec_AAAA"),),
         created_ms=1,
     )
     key = ProgramKeyRecord(

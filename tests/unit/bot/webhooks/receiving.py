@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from bot.api.ports import ApiCaller
-from bot.records.webhooks import WebhookEndpoint, WebhookQueue, WebhookSecret, queue_id
-from bot.webhooks.sending import new_secret
+from bot.records.webhooks import WebhookEndpoint, WebhookQueue, WebhookSecret, new_secret, queue_id
 from tests.support.webhooks import HOST
 from tests.unit.bot.api.program_office import a_caller
 from tests.unit.bot.office import Office
 
 ENDPOINT = "whe_1"
 URL = f"https://{HOST}/hook"
-SECRET = new_secret()
+SECRET = new_secret().text
 
 
 async def a_receiver(office: Office, **changes: Any) -> ApiCaller:
     """Store the program, and an endpoint of it."""
-    caller = a_caller(callback_hosts=(HOST,))
+    caller = a_caller(callback_hosts=(HOST,), callback_secrets=(new_secret(),))
     await office.storage.programs.add(caller.program)
     endpoint = WebhookEndpoint(
         id=ENDPOINT,

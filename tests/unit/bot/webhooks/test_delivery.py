@@ -14,7 +14,7 @@ from bot.records.approval import Status
 from bot.records.webhooks import EndpointStatus
 from bot.webhooks.queues import WAITS
 from bot.webhooks.sending import WebhookAnswer
-from bot.webhooks.worker import PAUSED_AFTER, callback_secret
+from bot.webhooks.worker import PAUSED_AFTER
 from countersign_client import verify_webhook
 from tests.support.stores import SqliteStores
 from tests.support.webhooks import FAILED, HOST, TAKEN
@@ -292,8 +292,7 @@ async def test_updates_are_two_seconds_apart_and_the_newest_wins(storage: Sqlite
 
 async def test_a_request_may_have_an_address_of_its_own(storage: SqliteStores) -> None:
     office = an_office(storage)
-    await a_receiver(office, events=("thread.ended",))
-    caller = a_caller(callback_hosts=(HOST,))
+    caller = await a_receiver(office, events=("thread.ended",))
     address = f"https://{HOST}/one"
     request = await a_request(office, caller, callback_url=address)
     await office.decide(await the_record(office, request), by=ADA)
@@ -301,7 +300,7 @@ async def test_a_request_may_have_an_address_of_its_own(storage: SqliteStores) -
     await settle(office)
     assert [attempt.url for attempt in office.poster.posted] == 2 * [address]
     attempt = office.poster.posted[1]
-    secret, tolerance = callback_secret(caller.program), timedelta(days=365 * 50)
+    secret, tolerance = caller.program.callback_secrets[0].text, timedelta(days=365 * 50)
     event = verify_webhook(attempt.body.encode(), attempt.headers, secret, tolerance=tolerance)
     assert event.data["request"]["id"] == request.id
 

@@ -134,6 +134,7 @@ async def test_41_both_secrets_sign_for_a_day_after_a_rotation(storage: SqliteSt
     office = an_office(storage)
     caller = await a_receiver(office)
     changed = await endpoints(office).rotate(caller.program, await the_endpoint(office))
+    assert changed is not None
     await decided(office, "a")
     told = office.poster.posted[-1]
     for secret in (SECRET, changed.secrets[0].text):
@@ -144,6 +145,39 @@ async def test_41_both_secrets_sign_for_a_day_after_a_rotation(storage: SqliteSt
     verify_webhook(told.body.encode(), told.headers, changed.secrets[0].text, tolerance=LONG)
     with pytest.raises(WebhookInvalid):
         verify_webhook(told.body.encode(), told.headers, SECRET, tolerance=LONG)
+
+
+async def test_41_both_secrets_sign_a_callback_for_a_day_after_a_rotation(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    caller = await a_receiver(office, events=("thread.ended",))
+    changed = await endpoints(office).rotate_callbacks(caller.program)
+    assert changed is not None
+    new, old = (secret.text for secret in changed.callback_secrets)
+    assert old == caller.program.callback_secrets[0].text
+
+    async def told(key: str) -> Posted:
+        await a_request(office, caller, key=key, callback_url=URL)
+        await settle(office)
+        return office.poster.posted[-1]
+
+    posted = await told("a")
+    for secret in (old, new):
+        verify_webhook(posted.body.encode(), posted.headers, secret, tolerance=LONG)
+    office.clock.forward(hours=24)
+    posted = await told("b")
+    verify_webhook(posted.body.encode(), posted.headers, new, tolerance=LONG)
+    with pytest.raises(WebhookInvalid):
+        verify_webhook(posted.body.encode(), posted.headers, old, tolerance=LONG)
+
+
+async def test_an_endpoint_that_is_gone_gets_no_secret(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    caller = await a_receiver(office)
+    endpoint = await the_endpoint(office)
+    await endpoints(office).remove(caller.program, endpoint)
+    assert await endpoints(office).rotate(caller.program, endpoint) is None
 
 
 async def test_44_all_since_a_time_is_sent_again_in_order_with_the_same_ids(

@@ -13,8 +13,9 @@ from aiohttp import web
 from standardwebhooks import Webhook, WebhookVerificationError
 from yarl import URL
 
+from bot.records.webhooks import new_secret
 from bot.webhooks.addresses import AddressRules
-from bot.webhooks.sending import HttpPoster, WebhookAnswer, new_secret, signed_headers
+from bot.webhooks.sending import HttpPoster, WebhookAnswer, signed_headers
 from countersign_client import WebhookInvalid, verify_webhook
 
 BODY = '{"type":"request.decided","timestamp":"2026-11-23T10:04:10.512Z","data":{"sequence":5}}'
@@ -48,27 +49,27 @@ async def posted(handler: Handler, rules: AddressRules = LOOPBACK) -> WebhookAns
     async with receiver(handler) as port:
         poster = HttpPoster(rules=rules, version="1.2.3")
         url = URL(f"http://localhost:{port}/hook")
-        return await poster.post(url, BODY, headers_of(new_secret()))
+        return await poster.post(url, BODY, headers_of(new_secret().text))
 
 
 def test_41_two_secrets_sign_during_a_rotation() -> None:
-    old, new = new_secret(), new_secret()
+    old, new = new_secret().text, new_secret().text
     headers = headers_of(new, old)
     for secret in (old, new):
         Webhook(secret).verify(BODY, headers)
         assert verify_webhook(BODY.encode(), headers, secret).type == "request.decided"
     with pytest.raises(WebhookVerificationError):
-        Webhook(new_secret()).verify(BODY, headers)
+        Webhook(new_secret().text).verify(BODY, headers)
 
 
 @pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature", ""])
 def test_41_what_is_altered_is_refused(name: str) -> None:
-    secret = new_secret()
+    secret = new_secret().text
     headers, body = headers_of(secret), BODY
     if name == "webhook-timestamp":
         headers[name] = str(int(headers[name]) + 1)
     elif name == "webhook-signature":
-        headers[name] = headers_of(new_secret())[name]
+        headers[name] = headers_of(new_secret().text)[name]
     elif name:
         headers[name] = "evt_a_6"
     else:
