@@ -138,7 +138,6 @@ OF_OTHERS = {
     # The values of the page's own policy, which its cases play.
     "docs/how-to/escalate-and-expire.md": ("15 minutes", "45 minutes", "1 hour", "4 hours"),
     "docs/how-to/respect-quiet-hours.md": ("30 working minutes",),
-    "docs/how-to/require-two-approvers.md": ("Two members of @oncall",),
     # Slack's: a click without an answer, and its repetitions.
     "docs/how-to/monitor.md": ("after 3 seconds", "at least 3 seconds"),
     "docs/explanation/exactly-once.md": ("after one minute and after five minutes",),
