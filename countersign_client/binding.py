@@ -16,12 +16,11 @@ from uuid import uuid4
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
-from countersign_client.asking import unfit
+from countersign_client.asking import LONGEST_TITLE, title_of_call, unfit
 from countersign_client.canonical import canonical
 from countersign_client.requests import NotApproved
 from countersign_client.schemas import is_kept, model_faults, simplified
 
-_LONGEST_TITLE = 150
 _SAFE = "!#$&'()*+,-./:;<=>?@[]^_`{|}~"
 """Characters that stand in a key as they are; others, and the percent sign, are encoded."""
 
@@ -66,12 +65,15 @@ class GatedCall:
         self.adapter: TypeAdapter[Any]
         self.adapter, schema = self._adapter(parameters)
         self.schema = schema if is_kept(schema) else None
-        self.title = self._filled("title", title or f"Run {self.tool}")
+        self.title = self._filled("title", title) if title else self._title
         self.key = self._filled("key", key) if key is not None else None
         self.why = self._filled("why", why) if why is not None else None
         self.preview = preview
         self.returns_refusal = on_reject == "return"
         self.options = options
+
+    def _title(self, **arguments: Any) -> str:
+        return title_of_call(self.tool, arguments)
 
     def _adapter(
         self, parameters: list[inspect.Parameter]
@@ -226,7 +228,7 @@ def _default(parameter: inspect.Parameter) -> Any:
 
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
-    return "".join(letter if letter.isprintable() else "?" for letter in line)[:_LONGEST_TITLE]
+    return "".join(letter if letter.isprintable() else "?" for letter in line)[:LONGEST_TITLE]
 
 
 def _listed(error: ValidationError) -> str:

@@ -64,7 +64,8 @@ def gate(  # noqa: PLR0913 - each is one part of the request
     Args:
         function: The function, if `gate` is used without brackets.
         tool: The name that the policy judges; None: the function's name.
-        title: What is asked; {names} of arguments are filled in. None: "Run" and the tool.
+        title: What is asked; {names} of arguments are filled in. None: the tool and its short
+            arguments.
         edit: Whether people may change arguments; the schema is made from the signature.
         execution: As `Countersign.create`.
         key: What makes two calls the same. None: a new random key for each call, so that a

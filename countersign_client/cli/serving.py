@@ -92,7 +92,14 @@ def mcp_proxy(argv: Sequence[str], process: Process | None = None) -> int:
         files = Definitions(folder / "tools.json"), Spool(folder)
         async with AsyncCountersign(patience=PATIENCE) as countersign:
             if command:
-                return await serve(command, process.environ, options, files, countersign)
+                return await serve(
+                    command,
+                    process.environ,
+                    options,
+                    files,
+                    countersign,
+                    restarts=given.restart,
+                )
             http = _sdk("http")
             headers = _upstream(given.upstream_header, process)
             ends = http.Ends(str(given.url), headers, *given.listen, given.allow_host)
@@ -265,6 +272,9 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="hold another method too, such as resources/read",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="start a server after -- again when it ends"
     )
     parser.add_argument(
         "--summary", action="store_true", help="show the beginning of each result on the card"

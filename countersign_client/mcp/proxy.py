@@ -19,6 +19,7 @@ from countersign_client.mcp.calls import Call, Options, RefusedCallError, call_o
 from countersign_client.mcp.files import Definitions, Spool
 from countersign_client.mcp.messages import (
     INVALID_REQUEST,
+    REFUSED,
     MalformedMessageError,
     Message,
     is_id,
@@ -108,7 +109,9 @@ class Proxy:
         self._sleep = sleep
         self._held = {"tools/call", *options.gates}
         self._client_name = self._session = ""
-        self._lists: dict[str, bool] = {}
+        self._passed: dict[str, Message] = {}
+        """Requests that the server got as they are and has not answered, by id."""
+        self._greeting: list[Message] = []
         self._rounds: dict[str, AsyncRun] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._cancelled: set[str] = set()
@@ -127,7 +130,7 @@ class Proxy:
         """
         proxy = copy.copy(self)
         proxy._to_client, proxy._to_server = to_client, to_server  # noqa: SLF001 - of the same class
-        proxy._session, proxy._lists, proxy._running = session, {}, {}  # noqa: SLF001
+        proxy._session, proxy._passed, proxy._running = session, {}, {}  # noqa: SLF001
         return proxy
 
     async def from_client(self, line: bytes) -> None:
@@ -162,10 +165,13 @@ class Proxy:
         if message.get("method") == "notifications/cancelled":
             # The server knows a held call by another id, if at all.
             return self.give_up(params.get("requestId"), is_cancelled=True)
-        if message.get("method") == "tools/list":
-            self._lists[json.dumps(message.get("id"))] = params.get("cursor") is None
-        elif message.get("method") == "initialize":
+        if "id" in message and "method" in message:
+            self._passed[json.dumps(message["id"])] = message
+        if message.get("method") == "initialize":
             self._client_name = str(members_of(params.get("clientInfo")).get("name", ""))
+            self._greeting = [message]
+        elif message.get("method") == "notifications/initialized":
+            self._greeting.append(message)
         return False
 
     def give_up(self, message_id: Any, *, is_cancelled: bool) -> bool:
@@ -224,9 +230,10 @@ class Proxy:
             return None
         if self._name(message["id"]) in self._waiting:
             return None  # people have not decided, and the server was not asked
-        name = json.dumps(message["id"])
-        if name in self._lists:
-            return serialised(self._listed(message, is_first=self._lists.pop(name)))
+        asked = self._passed.pop(json.dumps(message["id"]), {})
+        if asked.get("method") == "tools/list":
+            is_first = members_of(asked.get("params")).get("cursor") is None
+            return serialised(self._listed(message, is_first=is_first))
         return line
 
     def server_gone(self) -> None:
@@ -234,6 +241,27 @@ class Proxy:
         self._is_gone = True
         for own_id in list(self._running):
             self.lose(own_id)
+
+    async def server_died(self) -> None:
+        """Answer all that the server leaves, and wait for `greet_again` of another one."""
+        self.server_gone()
+        self._definitions.see([], is_first=True)
+        passed, self._passed = self._passed, {}
+        for message in passed.values():
+            error = {"code": REFUSED, "message": "Countersign: the server ended. Try again."}
+            answer = {"jsonrpc": "2.0", "id": message["id"], "error": error}
+            with suppress(OSError):  # the client is gone
+                await self._to_client(serialised(answer))
+
+    async def greet_again(self) -> None:
+        """Begin with a server that was started again, as the client began with the first one."""
+        with suppress(ServerGoneError, OSError):  # it ended as well
+            for message in self._greeting:
+                if "id" in message:
+                    await self._asked({**message, "id": f"countersign-{uuid4().hex}"})
+                else:
+                    await self._to_server(serialised(message))
+            self._is_gone = False
 
     def schema_of(self, name: str) -> Any:
         """Give the JSON Schema of a tool's arguments, as the server listed it last.

@@ -27,6 +27,8 @@ async def serve(
     options: Options,
     files: tuple[Definitions, Spool],
     countersign: AsyncCountersign,
+    *,
+    restarts: bool = False,
 ) -> int:
     """Stand between the client at our standard streams and a server, until one of them ends.
 
@@ -36,6 +38,7 @@ async def serve(
         options: How to ask.
         files: The server's tools, and the results that no client took.
         countersign: Asks people.
+        restarts: Start a server again that ends by itself, if it has said anything before.
 
     Returns:
         The exit code: the server's if it ended by itself, 128 and the signal's number if a signal
@@ -45,34 +48,38 @@ async def serve(
         CountersignError: The server cannot be started.
     """
     own = {name: value for name, value in environ.items() if not name.startswith("COUNTERSIGN_")}
-    try:
-        child = await asyncio.create_subprocess_exec(
-            *command,
-            env=own,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            preexec_fn=dying_with_parent(),
-        )
-    except OSError as error:
-        raise CountersignError(f"{command[0]} cannot be started: {error.strerror}") from None
-    stdin, stdout = child.stdin, child.stdout
-    assert stdin is not None  # noqa: S101 - both are pipes
-    assert stdout is not None  # noqa: S101
+    child = await _Child.started(command, own)
 
     async def to_server(line: bytes) -> None:
-        stdin.write(line)
-        await stdin.drain()
+        child.stdin.write(line)
+        await child.stdin.drain()
 
     proxy = Proxy(countersign, options, files, _writer(), to_server)
-    client = asyncio.create_task(_carry(_standard_input(), proxy.from_client))
-    server = asyncio.create_task(_carry(stdout, proxy.from_server))
+    greeted = asyncio.Event()
+    greeted.set()
+
+    async def from_client(line: bytes) -> None:
+        await greeted.wait()
+        await proxy.from_client(line)
+
+    client = asyncio.create_task(_carry(_standard_input(), from_client))
+    server = asyncio.create_task(child.carried(proxy.from_server))
     stop = asyncio.create_task(_signalled())
     await asyncio.wait({client, server, stop}, return_when=asyncio.FIRST_COMPLETED)
+    while restarts and child.has_spoken and not client.done() and not stop.done():
+        greeted.clear()
+        await child.end(is_told=False)
+        await proxy.server_died()
+        child = await _Child.started(command, own)
+        server = asyncio.create_task(child.carried(proxy.from_server))
+        greeting = asyncio.create_task(proxy.greet_again())
+        greeting.add_done_callback(lambda _: greeted.set())
+        await asyncio.wait({client, server, stop}, return_when=asyncio.FIRST_COMPLETED)
     if not server.done() and not stop.done():  # the client has gone; what runs may end
         closing = asyncio.create_task(proxy.close())
         await asyncio.wait({closing, server, stop}, return_when=asyncio.FIRST_COMPLETED)
     is_own_end = server.done()
-    code = await _end(child, stdin, is_told=stop.done())
+    code = await child.end(is_told=stop.done())
     await server
     proxy.server_gone()
     await proxy.close()
@@ -81,21 +88,49 @@ async def serve(
     return (128 - code if code < 0 else code) if is_own_end else 0
 
 
-async def _end(
-    child: asyncio.subprocess.Process, stdin: asyncio.StreamWriter, *, is_told: bool
-) -> int:
-    """End the server: by closing its input, then by SIGTERM, then by SIGKILL."""
-    stdin.close()
-    steps = [child.terminate, child.kill]
-    if is_told:
-        with suppress(ProcessLookupError):
-            steps.pop(0)()
-    for step in steps:
-        with suppress(asyncio.TimeoutError):
-            return await asyncio.wait_for(child.wait(), GRACE)
-        with suppress(ProcessLookupError):
-            step()
-    return await child.wait()
+class _Child:
+    """A server that runs; one that has said nothing is not worth another start."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None  # noqa: S101 - both are pipes
+        assert process.stdout is not None  # noqa: S101
+        self._process, self.stdin, self._stdout = process, process.stdin, process.stdout
+        self.has_spoken = False
+
+    @classmethod
+    async def started(cls, command: Sequence[str], environ: Mapping[str, str]) -> _Child:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                env=environ,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                preexec_fn=dying_with_parent(),
+            )
+        except OSError as error:
+            raise CountersignError(f"{command[0]} cannot be started: {error.strerror}") from None
+        return cls(process)
+
+    async def carried(self, take: Callable[[bytes], Awaitable[None]]) -> None:
+        async def heard(line: bytes) -> None:
+            self.has_spoken = True
+            await take(line)
+
+        await _carry(self._stdout, heard)
+
+    async def end(self, *, is_told: bool) -> int:
+        """End the server: by closing its input, then by SIGTERM, then by SIGKILL."""
+        self.stdin.close()
+        steps = [self._process.terminate, self._process.kill]
+        if is_told:
+            with suppress(ProcessLookupError):
+                steps.pop(0)()
+        for step in steps:
+            with suppress(asyncio.TimeoutError):
+                return await asyncio.wait_for(self._process.wait(), GRACE)
+            with suppress(ProcessLookupError):
+                step()
+        return await self._process.wait()
 
 
 async def _carry(reader: asyncio.StreamReader, take: Callable[[bytes], Awaitable[None]]) -> None:

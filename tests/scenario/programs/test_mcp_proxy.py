@@ -335,6 +335,21 @@ async def test_a_server_that_dies_while_it_runs_ends_the_proxy(bench: Bench) -> 
     assert bench.door.request().shown["execution"]["state"] == "unknown"
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_server_that_dies_is_started_again_if_wanted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, era: str
+) -> None:
+    """The client keeps its session: the call that ran is lost, the next one runs."""
+    at = bench.command.index("--")
+    command = [*bench.command[:at], "--restart", *bench.command[at:]]
+    monkeypatch.setattr(Bench, "command", command)
+    bench.door.server.policy = "allow"
+    async with bench.client(era) as client:
+        assert "outcome is unknown" in texts(await client.call_tool("die"))
+        assert not (await client.call_tool("deploy", {"env": "eu"})).is_error
+    assert bench.runs == ["die", "deploy eu 1"]
+
+
 async def test_a_client_that_closes_its_end_ends_the_proxy(bench: Bench) -> None:
     proxy = await speaking(bench)
     await call(proxy, "deploy", {"env": "eu"})
