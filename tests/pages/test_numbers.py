@@ -30,6 +30,7 @@ from bot.threads.worker import MAX_ATTEMPTS, MAX_CRASHES, MAX_CRASHES_AFTER_ANSW
 from bot.triggers.signatures import OLDEST_S
 from bot.triggers.starting import HOUR, MOST_IN_ALL, MOST_IN_CHANNEL, SAME_KEY
 from bot.triggers.triggers import ALIKE_WITHIN, MOST_ALIKE
+from bot.webhooks.endpoints import OVERLAP
 from bot.webhooks.queues import WAITS
 from bot.webhooks.sending import WHOLE_S
 from bot.webhooks.worker import PAUSED_AFTER
@@ -81,6 +82,7 @@ OF_CODE = (
     ("docs/how-to/handle-emergencies.md", "At least {} characters", LEAST_REASON),
     ("docs/how-to/manage-secrets.md", "fewer than {} characters", SHORTEST_VALUE),
     ("docs/how-to/receive-webhooks.md", "within {} seconds", int(WHOLE_S)),
+    ("docs/how-to/receive-webhooks.md", "within {} hours", OVERLAP // timedelta(hours=1)),
     ("docs/how-to/receive-webhooks.md", "is tried {} times", len(WAITS)),
     (
         "docs/how-to/receive-webhooks.md",
