@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
 import sys
 import tempfile
 import time
@@ -29,20 +28,11 @@ from benchmarks.bench_clicks import SECRET, free_port, slack
 from benchmarks.harness import percentile, run, seconds, table
 from bot.approvals.changes import decided
 from bot.records.approval import Approval, Decision, Status
-from bot.records.programs import (
-    ProgramKeyRecord,
-    ProgramLimits,
-    ProgramRecord,
-    ProgramScope,
-    key_digest,
-    key_id,
-    new_key,
-    program_id,
-)
-from bot.records.webhooks import new_secret
+from bot.records.programs import ProgramLimits, key_id
 from bot.stores import Stores
 from storage.documents import update
 from tests.cost.counting import counting, watching
+from tests.support.programs.keys import add_program
 from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import a_caller, a_request, an_office
 
@@ -122,7 +112,17 @@ async def a_door() -> AsyncIterator[Door]:
         storage = SqliteStores(Path(directory))
         await storage.open_beside()
         stack.push_async_callback(storage.close)
-        keys = [await _a_key(storage, f"ci-{number}") for number in range(PROGRAMS)]
+        keys = [
+            await add_program(
+                storage,
+                f"ci-{number}",
+                team_id="T1",
+                owner_id="U199",
+                channels=("C1",),
+                limits=ProgramLimits(create=100_000, pending=10_000),
+            )
+            for number in range(PROGRAMS)
+        ]
         await _until_connected(port)
         http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=90)
@@ -139,33 +139,6 @@ async def _until_connected(port: int) -> None:
             return
         await asyncio.sleep(0.05)
     raise TimeoutError("the bot did not listen")
-
-
-async def _a_key(storage: Stores, name: str) -> str:
-    now, key = time.time_ns() // 1_000_000, new_key()
-    program = ProgramRecord(
-        id=program_id(name),
-        team_id="T1",
-        name=name,
-        owner_id="U199",
-        salt=secrets.token_hex(32),
-        scopes=(ProgramScope.WRITE, ProgramScope.READ),
-        tools=("*",),
-        channels=("C1",),
-        callback_secrets=(new_secret(),),
-        limits=ProgramLimits(create=100_000, pending=10_000),
-        created_ms=now,
-    )
-    await storage.programs.add(program)
-    record = ProgramKeyRecord(
-        id=key_id(key) or "",
-        program_id=program.id,
-        digest=key_digest(key),
-        created_ms=now,
-        expires_ms=now + 10**9,
-    )
-    await storage.programs.add_key(record)
-    return key
 
 
 async def _copies(door: Door, key: str, count: int) -> list[str]:

@@ -17,18 +17,10 @@ import pytest
 
 from bot.commands.cli import main
 from bot.demo.patterns.programs import SCRIPTS, Script
-from bot.records.programs import (
-    ProgramKeyRecord,
-    ProgramRecord,
-    ProgramScope,
-    key_digest,
-    key_id,
-    new_key,
-    program_id,
-)
-from bot.records.webhooks import new_secret
+from bot.records.programs import ProgramScope, new_key
 from countersign_client import AsyncCountersign, Rejected, text_for_model
 from tests.scenario.test_main_job import values_of
+from tests.support.programs.keys import add_program
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, Stage, a_stage
 
 APPROVE, REJECT = "countersign:approve", "countersign:reject"
@@ -44,31 +36,15 @@ def a_port() -> int:
 
 
 async def a_key(stage: Stage, owner: str = "Olga", **changes: Any) -> str:
-    """Make a program and its key, as `countersign keys create` does."""
+    """Make the program `ci` and its key."""
     assert stage.bot is not None
-    storage, key = stage.bot.storage, new_key()
-    program = ProgramRecord(
-        id=program_id("ci"),
-        team_id=stage.sandbox.workspace.team_id,
-        name="ci",
-        owner_id=stage.user(owner),
-        salt="5a" * 32,
-        scopes=(ProgramScope.WRITE, ProgramScope.READ),
-        tools=("*",),
-        channels=(stage.channel,),
-        callback_secrets=(new_secret(),),
-        created_ms=stage.clock(),
-    )
-    await storage.programs.add(program.changed(**changes))
-    record = ProgramKeyRecord(
-        id=key_id(key) or "",
-        program_id=program.id,
-        digest=key_digest(key),
-        created_ms=stage.clock(),
-        expires_ms=stage.clock() + 9 * 10**9,
-    )
-    await storage.programs.add_key(record)
-    return key
+    known = {
+        "team_id": stage.sandbox.workspace.team_id,
+        "owner_id": stage.user(owner),
+        "channels": (stage.channel,),
+        **changes,
+    }
+    return await add_program(stage.bot.storage, "ci", now_ms=stage.clock(), **known)
 
 
 async def until_open(url: str) -> None:
