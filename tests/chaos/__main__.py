@@ -20,7 +20,7 @@ from bot.stores import Stores
 from tests.chaos.council import Council
 from tests.chaos.play import Play, Report, Setting
 from tests.chaos.programs import AskingPrograms
-from tests.support.mongo import DRIVERS, spawn_mongo_server
+from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
 from tests.support.mongo_listener import LISTENER
 from tests.support.stores import MongoStores, SqliteStores
 
@@ -103,7 +103,29 @@ VOTES = (
     "trail.seal >",
 )
 """Where they die first when people vote under a policy."""
-
+PROGRAMS = (
+    "approvals.close <",
+    "approvals.close >",
+    "approvals.decide >",
+    "approvals.insert <",
+    "approvals.insert >",
+    "approvals.mark_card >",
+    "approvals.release <",
+    "approvals.replace <",
+    "approvals.replace >",
+    "approvals.vote >",
+    "audit.append <",
+    "chat.postMessage <",
+    "chat.postMessage >",
+    "chat.update >",
+    "switches.replace <",
+    "switches.replace >",
+    "webhooks.keep <",
+    "webhooks.keep >",
+    "webhooks.put <",
+    "webhooks.put >",
+)
+"""Where they die first when programs ask."""
 
 CRASHING_EACH = 25
 """One job in so many ends its process each time it is tried."""
@@ -114,7 +136,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
     kind = AskingPrograms if arguments.programs else Council if arguments.votes else Play
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
-        make_storage, database = _database(arguments.database, directory, stack)
+        make_storage, database, server = _database(arguments.database, directory, stack)
         setting = Setting(
             directory=directory,
             database=database,
@@ -123,6 +145,7 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             threads=arguments.threads,
             processes=1 if arguments.database == "sqlite" else arguments.processes,
             drivers=() if arguments.database == "sqlite" else arguments.drivers,
+            server=server,
             points=points,
             kills=arguments.kills,
             trouble=not arguments.calm,
@@ -156,14 +179,14 @@ SEEN: Counter[str] = Counter()
 
 def _database(
     kind: str, directory: Path, stack: ExitStack
-) -> tuple[Callable[[], Stores], dict[str, str]]:
+) -> tuple[Callable[[], Stores], dict[str, str], MongoServer | None]:
     if kind == "sqlite":
         path = directory / "data"
-        return lambda: SqliteStores(path), {"COUNTERSIGN_DATA_DIR": str(path)}
+        return lambda: SqliteStores(path), {"COUNTERSIGN_DATA_DIR": str(path)}, None
     server = spawn_mongo_server(directory / "mongo")
     stack.callback(server.stop)
     uri = server.uri_of("chaos")
-    return lambda: MongoStores(uri, driver="pymongo"), {"MONGODB_URI": uri}
+    return lambda: MongoStores(uri, driver="pymongo"), {"MONGODB_URI": uri}, server
 
 
 async def main() -> int:
@@ -199,7 +222,8 @@ async def main() -> int:
     print("|" + "---|" * 14, flush=True)
     monitoring.register(LISTENER)
     for seed in range(arguments.first, arguments.first + arguments.seeds):
-        points = tuple(sorted(set(SEEN) | set(VOTES if arguments.votes else COMMON)))
+        known = PROGRAMS if arguments.programs else VOTES if arguments.votes else COMMON
+        points = tuple(sorted(set(SEEN) | set(known)))
         if not arguments.every_point:
             points = points[seed % 4 :: 4]
         report = await play(arguments, seed, points)
@@ -214,6 +238,8 @@ async def main() -> int:
         )
         if report.freezes:
             print(f"  {report.freezes} freezes were set and lifted", flush=True)
+        if arguments.programs:
+            print(f"  {dict(report.deaths)}; {report.webhooks} events arrived", flush=True)
         for text, count in report.unrecorded.items():
             print(f"  unrecorded: {count} times: {text}", flush=True)
         for line in report.wrong:

@@ -7,16 +7,24 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.clock import system_clock
 from bot.commands.call import CUT_OFF
+from bot.errors import UnknownFreezeError
 from bot.freezes.service import Freezes
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import count_due, newest_of
@@ -25,16 +33,23 @@ from bot.stores import Stores
 from slack_sandbox.server import Sandbox
 from slack_sandbox.workspace.records import SlackChannel
 from storage.audit import AuditEntry
-from storage.errors import RecordNotFoundError, StorageError
+from storage.errors import (
+    RecordConflictError,
+    RecordNotFoundError,
+    StorageError,
+    StoreUnavailableError,
+)
 from storage.mongo import Driver
 from tests.chaos import process
 from tests.chaos.agent import CRASHING, EFFECTS, effects
 from tests.chaos.forms import close_all, filled, opened
 from tests.support.forked import fork_bot
+from tests.support.mongo import MongoServer
 from tests.support.pace import hasty_seconds
 from tests.support.ports import free_port
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
 
+T = TypeVar("T")
 APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER, RAN, AGAIN, GIVE_UP = (
     "countersign:answer",
@@ -63,6 +78,7 @@ class Setting:
         threads: How many jobs.
         processes: How many bots at once.
         drivers: Of MongoDB, for one bot after the other; none for the embedded database.
+        server: The database's server, which is killed at random times; None if it is left alone.
         points: At which each bot dies, one after the other; at none if it is empty. Then they live.
         kills: How many more are killed from outside, at random times.
         trouble: Whether Slack misbehaves.
@@ -85,6 +101,7 @@ class Setting:
     threads: int = 24
     processes: int = 3
     drivers: Sequence[Driver] = ()
+    server: MongoServer | None = None
     points: Sequence[str] = ()
     kills: int = 3
     trouble: bool = True
@@ -113,6 +130,8 @@ class Report:
     by_grant: int = 0
     emergencies: int = 0
     freezes: int = 0
+    webhooks: int = 0
+    """Events that programs' receivers took."""
     unrecorded: Counter[str] = field(default_factory=Counter)
     """Votes without a trace, by the words that told their people so."""
     wrong: list[str] = field(default_factory=list)
@@ -146,6 +165,7 @@ class Play:
             retry_delays=(0, 1, 2, 3, 4, *[5] * 70),
         )
         self.bots: list[ForkServerProcess] = []
+        self.frozen: list[tuple[int, int]] = []
         self._is_over = asyncio.Event()
         self._pressed: dict[tuple[str, str], float] = {}
         self._wishes: dict[str, str] = {}
@@ -213,21 +233,31 @@ class Play:
             await self._pause(1, 4)
             try:
                 async with self._beside() as storage:
-                    await self._freeze_once(storage)
+                    freezes = Freezes(
+                        switches=storage.switches, audit=storage.audit, clock=system_clock
+                    )
+                    await self._freeze_once(freezes)
             except StorageError:
-                continue  # the first bot has not made the database yet
+                continue  # there is no database yet, or it is away
 
-    async def _freeze_once(self, storage: Stores) -> None:
-        switches, audit = storage.switches, storage.audit
-        freezes = Freezes(switches=switches, audit=audit, clock=system_clock)
-        set_now = await freezes.freeze(FreezeScope(), by="UADA", why="chaos")
-        before = (await freezes.read()).starts
+    async def _freeze_once(self, freezes: Freezes) -> None:
+        async def lift() -> None:
+            with suppress(UnknownFreezeError):  # a try that failed may have lifted it
+                await freezes.lift(set_now.freeze.id, by="UBEN", why="over")
+
+        set_now = await _until_stored(
+            lambda: freezes.freeze(FreezeScope(), by="UADA", why="chaos"),
+        )
+        before = (await _until_stored(freezes.read)).starts
+        frozen_ms = system_clock()
         await self._pause(0.2, 2)
-        after = (await freezes.read()).starts
+        lifted_ms = system_clock()
+        after = (await _until_stored(freezes.read)).starts
         self.report.freezes += 1
+        self.frozen.append((frozen_ms, lifted_ms))
         if after != before:
             self.report.wrong.append(f"{after - before} calls started under a confirmed freeze")
-        await freezes.lift(set_now.freeze.id, by="UBEN", why="over")
+        await _until_stored(lift)
 
     async def _pause(self, least: float, most: float) -> None:
         with suppress(TimeoutError):
@@ -259,18 +289,20 @@ class Play:
         return written.get(str(bot.pid), self._names[bot.name])
 
     async def _come_to_rest(self) -> None:
-        """What people see is final; wait until nothing is left to be done behind it, either.
-
-        Slack behaves by now: whatever failed before succeeds at its next try.
-        """
-        self.sandbox.faults.clear()
+        """What people see is final; wait until nothing is left to be done behind it, either."""
+        self._end_trouble()
         async with self._reading() as storage:
             while True:
                 soon = _soon()
                 left = await storage.threads.count_due(now_ms=soon)
-                if not left + await count_due(storage.approvals, now_ms=soon):
+                left += await count_due(storage.approvals, now_ms=soon)
+                if not left + len(await storage.webhooks.queues.due(now_ms=soon, limit=1)):
                     return
                 await asyncio.sleep(0.2)  # other processes: there is no event to wait for
+
+    def _end_trouble(self) -> None:
+        """Slack behaves from now on: whatever failed before succeeds at its next try."""
+        self.sandbox.faults.clear()
 
     async def _due(self) -> list[str]:
         """What is due, in full, for whoever reads the report."""
@@ -278,7 +310,8 @@ class Play:
             soon = _soon()
             threads = await storage.threads.due(now_ms=soon, limit=5)
             approvals = await storage.approvals.due(now_ms=soon, limit=5)
-            return [str(record) for record in (*threads, *approvals)]
+            queues = await storage.webhooks.queues.due(now_ms=soon, limit=5)
+            return [str(record) for record in (*threads, *approvals, *queues)]
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[Stores]:
@@ -634,6 +667,15 @@ TROUBLE: list[dict[str, Any]] = [
     {"effect": "duplicate", "on": "interaction", "chance": 0.1},
     {"effect": "stale", "on": "interaction", "chance": 0.05},
 ]
+
+
+async def _until_stored(write: Callable[[], Awaitable[T]]) -> T:
+    """Repeat what changes nothing the second time, while the database is away."""
+    while True:
+        try:
+            return await write()
+        except (StoreUnavailableError, RecordConflictError):
+            await asyncio.sleep(0.1)  # another process: there is no event to wait for
 
 
 def _soon() -> int:

@@ -36,6 +36,7 @@ READS = frozenset(
     }
     | {"current", "named", "resting", "left", "heads", "open_links", "page", "unsealed"}
     | {"any_of", "epoch", "is_copy", "on_record", "parked", "unfinished"}
+    | {"endpoint", "endpoints_of", "all_endpoints"}
 )
 """A process that dies there has done nothing since the point before."""
 STORES = (
@@ -54,6 +55,7 @@ STORES = (
     "retention",
     "restoring",
     "switches",
+    "webhooks",
 )
 
 

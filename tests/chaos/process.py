@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,6 +19,7 @@ from bot.main import Outside, start
 from bot.observability import logs
 from bot.scheduler import DueWork
 from bot.slack.connect import reach_slack
+from bot.webhooks import queues
 from storage.errors import StorageError
 from tests.chaos import agent
 from tests.chaos.points import FAULT, Fragile, FragileSlack, Plan
@@ -25,6 +27,8 @@ from tests.contract.faults.driver import Faults, broken_connect
 from tests.support.pace import hasty
 
 PLAN = "CHAOS_PLAN"
+WEBHOOK_WAITS = (timedelta(0), *[timedelta(seconds=1)] * 100)
+"""Waits before each attempt of a webhook, in place of three days."""
 
 
 async def main() -> None:
@@ -38,6 +42,7 @@ async def main() -> None:
     agent.PLAN = plan
     faults = Faults(random=Random(plan.seed))  # noqa: S311 - not for secrets
     sqlite3.connect = cast(Any, broken_connect(faults))  # in this process alone
+    cast(Any, queues).WAITS = WEBHOOK_WAITS
     outside = Outside(
         storage=cast(Any, Fragile(settings.make_storage(), plan)),
         slack=FragileSlack.around(await reach_slack(settings), plan),

@@ -1,101 +1,100 @@
-"""The chaos test with programs that ask: they, the bots and the database fail while people decide.
+"""The chaos test with programs that ask: they, the bots and the database die while people decide.
 
-Each program has an idempotency key for its call, and nothing else that outlives it. It dies before
-and after it asks, starts, acts and reports; the next one with its key goes on. At the end, each
-request must have one id and one end, and each start one token.
+Each program is a process that is killed before and after it asks, starts, acts and reports; the
+next one with its keys goes on. A receiver of webhooks fails, too. At the end, each request must
+have one id and one end, each start one token, and each event must have arrived, in order.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
-from collections import Counter, defaultdict
-from collections.abc import Collection
-from dataclasses import dataclass, field
+import json
+from collections import Counter
+from collections.abc import Collection, Coroutine, Mapping
+from dataclasses import asdict, dataclass, field
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from random import Random
 from typing import Any
 
 from bot.records.approval import Approval, ExecutionMode, ExecutionState, Kind, Status
-from bot.records.programs import (
-    ProgramKeyRecord,
-    ProgramLimits,
-    ProgramRecord,
-    ProgramScope,
-    key_digest,
-    key_id,
-    new_key,
-    program_id,
-)
-from bot.records.webhooks import new_secret
+from bot.records.programs import ProgramLimits, program_id
+from bot.records.webhooks import WebhookEndpoint, new_secret
 from bot.stores import Stores
-from countersign_client import (
-    AlreadyStarted,
-    ApiError,
-    AsyncCountersign,
-    AsyncRun,
-    DecisionLapsed,
-    NotStarted,
-    Request,
-    Unreachable,
-)
 from storage.errors import StorageError
+from tests.chaos import program
 from tests.chaos.play import AGAIN, GIVE_UP, RAN, Play, Report, buttons_that_act
+from tests.chaos.program import PLACES, ProgramPlan, mode_of, read_journal
+from tests.chaos.receiver import WildReceiver, faults_of
+from tests.support.forked import fork_bot
 from tests.support.ports import free_port
+from tests.support.programs.keys import add_program
 from tests.support.stage import buttons
 
 EACH = 5
 """Requests of one program."""
-MODES = ("once", "once", "idempotent", "none")
-KINDS = ("approval", "edit", "approval")
-PLACES = ("asked", "waiting", "starting", "started", "acted", "reported")
-"""Where programs die: after these, or in the middle of them."""
-ENDED = frozenset({"ran", "failed", "not_run", "lapsed"})
-LIVES = 40
-"""So often a program is begun; the last lives of all are over in time."""
-
-
-class DeadProgramError(Exception):
-    """A program ends at once; nothing that it knew is left."""
+LIVES = 20
+"""So often a program is begun with a plan to die; the last lives of all are over in time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """What a program did.
+class Start:
+    """A start of which a program saw the token.
 
     Attributes:
-        generation: Of the start; 0 where there is none.
-        token: Of the start.
-        execution_id: Of the start.
-        arguments: With what.
+        generation: Number of the start.
+        token: Its token.
+        asked_ms: When the program asked for it.
+        at_ms: When it had the answer.
     """
 
     generation: int
     token: str
-    execution_id: str
-    arguments: dict[str, Any]
+    asked_ms: int
+    at_ms: int
+
+    def is_within(self, begin_ms: int, end_ms: int) -> bool:
+        """Whether it was asked for, and answered, between two times."""
+        return begin_ms <= self.asked_ms and self.at_ms <= end_ms
 
 
 @dataclass(slots=True)
 class Asked:
-    """What the programs with one key have seen and done, as nobody but the test knows.
+    """What the programs with one key have seen and done, by their journal.
 
     Attributes:
         mode: Of the execution.
         ids: Of their request.
         ends: How it ended, each time that one read it.
-        tokens: Of each generation.
-        acts: What they did.
-        lives: How many programs there were.
+        starts: Starts with their tokens.
+        acts: The arguments with which they acted.
+        execution_ids: Of these acts.
         is_over: Whether the last one came to its end.
     """
 
     mode: str
     ids: set[str] = field(default_factory=set)
     ends: set[str] = field(default_factory=set)
-    tokens: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-    acts: list[Act] = field(default_factory=list)
-    lives: int = 0
+    starts: list[Start] = field(default_factory=list)
+    acts: list[dict[str, Any]] = field(default_factory=list)
+    execution_ids: set[str] = field(default_factory=set)
     is_over: bool = False
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Take a line of the journal."""
+        match line["what"]:
+            case "asked":
+                self.ids.add(line["id"])
+            case "decided":
+                self.ends.add(line["status"])
+            case "started":
+                start = (line["generation"], line["token"], line["asked_ms"], line["at_ms"])
+                self.starts.append(Start(*start))
+            case "acted":
+                self.acts.append(line["arguments"])
+                self.execution_ids.add(line.get("execution_id", ""))
+            case _:
+                self.is_over = True
 
 
 class AskingPrograms(Play):
@@ -103,17 +102,23 @@ class AskingPrograms(Play):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.asked = [
-            Asked(mode=MODES[number % len(MODES)]) for number in range(self.setting.threads)
-        ]
+        self.asked = [Asked(mode=mode_of(job)) for job in range(self.setting.threads)]
+        self.journal = self.setting.directory / "journal"
+        self.receiver = WildReceiver(Random(self.setting.seed))  # noqa: S311 - not for secrets
         self._ports = [free_port() for _ in range(self.setting.processes)]
         self._taken: dict[int, str] = {}
         self._keys: list[str] = []
+        self._has_keys = asyncio.Event()
+        self._lines = 0
 
     def _rules(self) -> dict[str, str]:
         port = self._free_slot()
         self._taken[port] = f"bot-{len(self._names)}"
-        return {**super()._rules(), "COUNTERSIGN_API_PORT": str(port)}
+        return {
+            **super()._rules(),
+            "COUNTERSIGN_API_PORT": str(port),
+            "COUNTERSIGN_CALLBACK_PRIVATE": "127.0.0.0/8,::1/128",
+        }
 
     def _free_slot(self) -> int:
         """Return the port of a bot that died, or that was not started yet."""
@@ -123,146 +128,126 @@ class AskingPrograms(Play):
 
     # ---- who plays ----------------------------------------------------------------------------
 
+    async def run(self) -> Report:
+        """Play until all is done, with a receiver of webhooks."""
+        await self.receiver.start()
+        try:
+            return await super().run()
+        finally:
+            await self.receiver.stop()
+
     async def _ask(self) -> None:
         """All programs, each with the next one in its place when it dies."""
         await self._make_keys()
-        await asyncio.gather(*(self._ask_until_over(n) for n in range(self.setting.threads)))
+        await asyncio.gather(*(self._keep_asking(number) for number in range(len(self._keys))))
+
+    def _people(self) -> list[Coroutine[Any, Any, None]]:
+        return [*super()._people(), self._kill_database()]
 
     async def _make_keys(self) -> None:
-        while not self._keys:
+        count = -(-self.setting.threads // EACH)
+        while len(self._keys) < count:
             try:
                 async with self._beside() as storage:
-                    for number in range(-(-self.setting.threads // EACH)):
-                        self._keys.append(await self._a_key(storage, f"job-{number}"))
+                    for number in range(len(self._keys), count):
+                        self._keys.append(await self._add_program(storage, f"job-{number}"))
             except StorageError:
                 await asyncio.sleep(0.1)  # the first bot has not made the database yet
+        self._has_keys.set()
 
-    async def _a_key(self, storage: Stores, name: str) -> str:
-        now, key = time.time_ns() // 1_000_000, new_key()
-        program = ProgramRecord(
-            id=program_id(name),
+    async def _add_program(self, storage: Stores, name: str) -> str:
+        """Store a program and its endpoint, and return its key."""
+        secret, endpoint_id = new_secret(), f"whe_{name}"
+        self.receiver.secrets[endpoint_id] = secret.text
+        endpoint = WebhookEndpoint(
+            id=endpoint_id,
+            program_id=program_id(name),
+            url=self.receiver.url_of(endpoint_id),
+            secrets=(secret,),
+            created_ms=1,
+        )
+        await storage.webhooks.endpoints.insert(endpoint)
+        return await add_program(
+            storage,
+            name,
             team_id=self.sandbox.workspace.team_id,
-            name=name,
             owner_id=self.sandbox.user_id("Rosa"),
-            salt=secrets.token_hex(32),
-            scopes=(ProgramScope.WRITE, ProgramScope.READ),
-            tools=("*",),
             channels=tuple(self.channels),
-            callback_secrets=(new_secret(),),
+            callback_hosts=(self.receiver.host,),
             limits=ProgramLimits(create=10_000, pending=1_000, waiting=1_000),
-            created_ms=now,
         )
-        await storage.programs.add(program)
-        record = ProgramKeyRecord(
-            id=key_id(key) or "",
-            program_id=program.id,
-            digest=key_digest(key),
-            created_ms=now,
-            expires_ms=now + 10**9,
-        )
-        await storage.programs.add_key(record)
-        return key
 
-    async def _ask_until_over(self, number: int) -> None:
-        asked = self.asked[number]
-        await asyncio.sleep(self.random.uniform(0, 0.1) * number)  # not all at once
-        while not asked.is_over:
-            asked.lives += 1
-            place = "" if asked.lives > LIVES or self.random.random() > 0.5 else self._place()
-            url = f"http://127.0.0.1:{self.random.choice(self._ports)}"
-            try:
-                async with AsyncCountersign(url, self._keys[number // EACH], patience=5) as client:
-                    await self._live(client, number, place)
-            except DeadProgramError:
+    async def _keep_asking(self, number: int) -> None:
+        """Start one program after the other in the place of one, until its jobs are over."""
+        await asyncio.sleep(self.random.uniform(0, 0.5) * number)  # not all at once
+        life = 0
+        while jobs := self._open_jobs(number):
+            life += 1
+            log = self.setting.directory / f"program-{number}-{life}.log"
+            process = self._start_program(number, life, jobs, log)
+            # Some are killed from outside, wherever they are.
+            is_killed = life <= LIVES and self.random.random() < 0.2
+            left_s = self.random.uniform(0, 4) if is_killed else float("inf")
+            while process.is_alive():
+                await asyncio.sleep(0.05)  # another process: there is no event to wait for
+                left_s -= 0.05
+                if left_s < 0:
+                    process.kill()
+            process.join()
+            self._read_journal()
+            if process.exitcode == -9:
                 self.report.deaths["program"] += 1
-            except (Unreachable, ApiError):
-                await asyncio.sleep(0.2)  # the next one may meet a bot that lives
-
-    def _place(self) -> str:
-        return self.random.choice(PLACES)
-
-    async def _live(self, client: AsyncCountersign, number: int, place: str) -> None:
-        """One program, from its first line to its last, or to its death."""
-        asked = self.asked[number]
-        request = await self._asking(client, number)
-        asked.ids.add(request.id)
-        self._die_at(place, "asked")
-        while True:
-            try:
-                async with asyncio.timeout(self._until("waiting", place)):
-                    request = await client.wait(request)
-            except TimeoutError as error:
-                raise DeadProgramError from error
-            asked.ends.add(request.status)
-            if request.status != "approved" or request.execution.state in ENDED:
-                asked.is_over = True
+            elif process.exitcode:
+                fault = log.read_text()[-500:]
+                self.report.wrong.append(f"{process.name} ended with {process.exitcode}: {fault}")
                 return
-            if await self._acts(client, asked, request, place):
-                asked.is_over = True
-                return
-            await asyncio.sleep(0.2)  # people have to say what became of it, or lift a freeze
-            request = await client.get(request.id)
 
-    async def _asking(self, client: AsyncCountersign, number: int) -> Request:
-        kind = KINDS[number % len(KINDS)]
-        return await client.create(
-            f"Do job-{number}-1",
-            key=f"job-{number}",
-            kind=kind,
-            tool="pay",
-            arguments={"ref": f"job-{number}-1", "amount": 10},
-            execution=self.asked[number].mode,  # type: ignore[arg-type]
-            channel=self.channels[number % len(self.channels)],
+    def _open_jobs(self, number: int) -> list[int]:
+        jobs = range(number * EACH, min(self.setting.threads, (number + 1) * EACH))
+        return [job for job in jobs if not self.asked[job].is_over]
+
+    def _start_program(
+        self, number: int, life: int, jobs: list[int], log: Path
+    ) -> ForkServerProcess:
+        deadly = [*PLACES, *[""] * len(PLACES)] if life <= LIVES else [""]
+        plan = ProgramPlan(
+            jobs=jobs,
+            channels=[self.channels[job % len(self.channels)] for job in jobs],
+            urls=[f"http://127.0.0.1:{port}" for port in self._ports],
+            key=self._keys[number],
+            journal=str(self.journal),
+            places=self.random.choices(deadly, k=len(jobs)),
+            seed=self.random.randrange(1 << 30),
         )
+        environ = {program.PLAN: json.dumps(asdict(plan))}
+        return fork_bot(environ, log, run=program.run, name=log.stem)
 
-    async def _acts(
-        self, client: AsyncCountersign, asked: Asked, request: Request, place: str
-    ) -> bool:
-        """Start, act and report; whether nothing is left to do."""
-        decision = request.decision
-        assert decision is not None
-        arguments = dict(decision.arguments or {})
-        if asked.mode == "none":
-            if decision.usable and not asked.acts:
-                asked.acts.append(Act(0, "", "", arguments))
-            return bool(asked.acts)
-        try:
-            run = await self._started(client, request, arguments, place)
-        except AlreadyStarted:
-            now = await client.get(request.id)
-            if now.execution.state == "started":
-                await client.report(request.id, "unknown", "Began after a crash")
-            return now.execution.state in ENDED
-        except NotStarted as refusal:
-            return isinstance(refusal, DecisionLapsed)
-        asked.tokens[run.generation].add(run.token)
-        self._die_at(place, "started")
-        asked.acts.append(Act(run.generation, run.token, run.execution_id, arguments))
-        self._die_at(place, "acted")
-        try:
-            await client.report(request.id, "ran", "3 pods", token=run.token)
-        except ApiError as error:  # people may have said what became of it
-            if error.code != "result-known":
-                raise
-        self._die_at(place, "reported")
-        return True
+    def _read_journal(self) -> None:
+        lines = read_journal(self.journal)
+        for line in lines[self._lines :]:
+            self.asked[line["job"]].add(line)
+        self._lines = len(lines)
 
-    async def _started(
-        self, client: AsyncCountersign, request: Request, arguments: dict[str, Any], place: str
-    ) -> AsyncRun:
-        try:
-            async with asyncio.timeout(self._until("starting", place)):
-                return await client.start(request, tool="pay", arguments=arguments)
-        except TimeoutError as error:
-            raise DeadProgramError from error
+    async def _kill_database(self) -> None:
+        """Kill the server of the database now and then, and start it again on its data."""
+        server = self.setting.server
+        if server is None:
+            return
+        await self._has_keys.wait()
+        for _ in range(self.setting.kills):
+            await asyncio.sleep(self.random.uniform(1, 2 + self.setting.threads / 8))
+            if self._all_done():
+                return
+            await asyncio.to_thread(server.kill)
+            try:
+                await asyncio.sleep(self.random.uniform(0, 2))  # the time without a database
+            finally:
+                await asyncio.to_thread(server.start)
+            self.report.deaths["database"] += 1
 
-    def _die_at(self, place: str, here: str) -> None:
-        if place == here:
-            raise DeadProgramError
-
-    def _until(self, here: str, place: str) -> float | None:
-        """Seconds until a program dies in the middle of something; None for one that lives."""
-        return self.random.uniform(0, 2 if here == "waiting" else 0.05) if here == place else None
+    def _end_trouble(self) -> None:
+        super()._end_trouble()
+        self.receiver.is_wild = False
 
     def _doubt_wish(self, card: dict[str, Any]) -> str:
         """Somebody looks in the other system, and says what is true."""
@@ -296,6 +281,7 @@ class AskingPrograms(Play):
 
     async def check(self, storage: Stores) -> Report:
         """Compare what programs saw and did with the records, the audit and the cards."""
+        self._read_journal()
         for number, asked in enumerate(self.asked):
             name = f"job {number} ({asked.mode})"
             if len(asked.ids) != 1:
@@ -312,6 +298,8 @@ class AskingPrograms(Play):
             self.report.approvals[str(approval.status)] += 1
             self._check_request(name, asked, approval)
             self._check_starts(name, asked, approval, doubts)
+            self._check_freezes(name, asked)
+            self._check_webhooks(name, asked, approval)
             await self._check_record(storage, name, approval)
             for shown in (approval, *doubts):
                 self._check_shown(name, shown)
@@ -338,27 +326,43 @@ class AskingPrograms(Play):
             self._wrong(name, f"it ran, and is {approval.status}")
         edited = approval.decision.arguments if approval.decision is not None else None
         wanted = dict(approval.arguments if edited is None else edited)
-        if any(act.arguments != wanted for act in asked.acts):
+        if any(arguments != wanted for arguments in asked.acts):
             self._wrong(name, "other arguments ran than were approved")
 
     def _check_starts(
         self, name: str, asked: Asked, approval: Approval, doubts: Collection[Approval]
     ) -> None:
         """One token for each start, and a second start of a call only after people said so."""
-        for generation, tokens in asked.tokens.items():
-            if len(tokens) > 1:
-                self._wrong(name, f"start {generation} has {len(tokens)} tokens")
-        again = sum(doubt.status is Status.APPROVED for doubt in doubts)
+        tokens = {(start.generation, start.token) for start in asked.starts}
+        generations = Counter(generation for generation, _ in tokens)
+        if generations.total() > len(generations):
+            self._wrong(name, f"a start has several tokens: {dict(generations)}")
         execution = approval.execution
-        if execution.mode is ExecutionMode.ONCE and execution.program.generation > 1 + again:
+        if execution.mode is ExecutionMode.ONCE:
+            again = sum(doubt.status is Status.APPROVED for doubt in doubts)
             starts = execution.program.generation
-            self._wrong(name, f"{starts} starts, and people let it run again {again} times")
-        if execution.mode is not ExecutionMode.IDEMPOTENT and len(asked.acts) > 1:
-            self._wrong(name, f"it ran {len(asked.acts)} times")
-        if len({act.execution_id for act in asked.acts}) > 1:
+            if starts > 1 + again:
+                self._wrong(name, f"{starts} starts, and people let it run again {again} times")
+            if len(asked.acts) > 1:
+                self._wrong(name, f"it ran {len(asked.acts)} times")
+        if len(asked.execution_ids) > 1:
             self._wrong(name, "its starts have several execution ids")
         if execution.state in {ExecutionState.STARTED, ExecutionState.DOUBT}:
             self._wrong(name, f"its execution is left {execution.state}")
+
+    def _check_freezes(self, name: str, asked: Asked) -> None:
+        """No program asked for a start, and got it, while a freeze was in force."""
+        for start in asked.starts:
+            if any(start.is_within(*span) for span in self.frozen):
+                self._wrong(name, "a program got a start under a confirmed freeze")
+
+    def _check_webhooks(self, name: str, asked: Asked, approval: Approval) -> None:
+        """Each event arrived at least once, and they came first in their order."""
+        arrived = self.receiver.arrived[approval.approval_id]
+        self.report.webhooks += len(arrived)
+        starts = len({start.generation for start in asked.starts})
+        for fault in faults_of(arrived, approval, ends=asked.ends, starts=starts):
+            self._wrong(name, fault)
 
     async def _check_record(self, storage: Stores, name: str, approval: Approval) -> None:
         """The audit has each act once."""

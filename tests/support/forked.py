@@ -20,7 +20,14 @@ from tests.support.mongo_listener import LISTENER
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
-    [__name__, "bot.commands.run", "bot.main", "storage.mongo.storage", "tests.chaos.process"]
+    [
+        __name__,
+        "bot.commands.run",
+        "bot.main",
+        "storage.mongo.storage",
+        "tests.chaos.process",
+        "tests.chaos.program",
+    ]
 )
 
 
