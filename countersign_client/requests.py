@@ -284,7 +284,7 @@ class NotStarted(CountersignError):
     def __init__(self, code: str, request: Request, detail: str | None = None) -> None:
         self.code = code
         self.request = request
-        more = f": {detail}" if detail else ""
+        more = f": {detail.rstrip('.')}" if detail else ""
         super().__init__(f"{request.title!r} {self._refused} ({code}){more}; see {request.url}")
 
 

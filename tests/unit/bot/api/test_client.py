@@ -104,7 +104,7 @@ async def test_an_approved_call_runs_once_and_its_end_is_on_record(play: Play) -
         run.summary = "3 pods"
     ended = await play.client.get(made.id)
     assert (ended.execution.state, ended.execution.summary) == ("ran", "3 pods")
-    with pytest.raises(AlreadyStarted):
+    with pytest.raises(AlreadyStarted, match="It never starts twice; see http"):
         await play.client.start(done, tool="deploy", arguments=CALL)
 
 
