@@ -226,7 +226,7 @@ def _run(command: list[str], process: Process, more: dict[str, str] | None = Non
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="countersign hook",
+        prog="countersign-ask hook",
         description=_ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

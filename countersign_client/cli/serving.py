@@ -38,8 +38,8 @@ in COUNTERSIGN_KEY, or in the file that COUNTERSIGN_KEY_FILE names; the server s
 """
 _EXAMPLE = """\
 examples:
-  countersign mcp-proxy --name github -- npx -y @modelcontextprotocol/server-github
-  countersign mcp-proxy --name github --url https://mcp.example.com/mcp \\
+  countersign-ask mcp-proxy --name github -- npx -y @modelcontextprotocol/server-github
+  countersign-ask mcp-proxy --name github --url https://mcp.example.com/mcp \\
     --upstream-header Authorization=GITHUB_AUTHORIZATION
 """
 
@@ -138,7 +138,7 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
     """
     process = process or Process()
     parser = argparse.ArgumentParser(
-        prog="countersign mcp",
+        prog="countersign-ask mcp",
         description=_ABOUT_SERVER,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -216,7 +216,7 @@ def _add_hosts(parser: argparse.ArgumentParser) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="countersign mcp-proxy",
+        prog="countersign-ask mcp-proxy",
         usage="%(prog)s [options] (-- SERVER [ARG ...] | --url URL)",
         description=_ABOUT,
         epilog=_EXAMPLE,
