@@ -96,6 +96,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "COUNTERSIGN_API_URL",
         "COUNTERSIGN_API_PROXIES",
         "COUNTERSIGN_CALLBACK_PRIVATE",
+        "COUNTERSIGN_CALLBACK_PROXY",
     ),
 }
 """The settings by subject, in the order of the reference page."""
@@ -287,6 +288,17 @@ class Settings(BaseModel):
         description="Networks that webhooks may reach although they are not public.",
         examples=["10.20.0.0/16"],
         json_schema_extra={"values": "networks, separated by commas"},
+    )
+    callback_proxy: Annotated[str | None, BeforeValidator(values.proxy_url)] = Field(
+        default=None,
+        alias="COUNTERSIGN_CALLBACK_PROXY",
+        description=(
+            "An HTTP proxy for webhooks. It gets host names, not addresses, so it must refuse "
+            "private addresses itself. Only `https` goes through it, and "
+            "`COUNTERSIGN_CALLBACK_PRIVATE` has no effect."
+        ),
+        examples=["http://proxy.example.com:3128"],
+        json_schema_extra={"values": "an `http` or `https` address without a login"},
     )
     traces: Annotated[Literal["off", "otlp"], BeforeValidator(values.one_of("off", "otlp"))] = (
         Field(

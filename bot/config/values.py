@@ -152,6 +152,19 @@ def public_url(value: str) -> str:
     return api_url(value).rstrip("/") if value else ""
 
 
+def proxy_url(value: str | None) -> str | None:
+    """Check the address of an optional HTTP proxy."""
+    if value is None:
+        return None
+    remedy = "give an address such as http://proxy.example.com:3128"
+    parts = _split(value)
+    if parts is None or not parts.hostname or parts.scheme not in {"http", "https"}:
+        refuse("not the address of a proxy", remedy)
+    if parts.username or parts.password or parts.path.strip("/") or parts.query or parts.fragment:
+        refuse("has a login, a path, a query or a fragment", remedy)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
 def networks(value: str | tuple[str, ...]) -> tuple[str, ...]:
     """Parse networks, separated by commas."""
     texts = value.split(",") if isinstance(value, str) else value

@@ -71,16 +71,20 @@ class AddressRules:
         private: Networks that are allowed although they are not public.
         own_hosts: Hosts of the bot's API and of Slack's, each with its port; never allowed.
         own_ports: Ports on which this process listens; not allowed on this machine.
+        proxy: The operator's proxy, which looks hosts up and judges their addresses; None without.
         resolver: Looks hosts up; None for the system's resolver.
     """
 
     private: Networks = ()
     own_hosts: Collection[str] = ()
     own_ports: Collection[int] = ()
+    proxy: str | None = None
     resolver: Callable[[], AbstractResolver] = field(default=ThreadedResolver)
 
     async def check(self, address: str, *, hosts: Collection[str]) -> None:
         """Refuse an address that a webhook may not have, after a look-up of its host.
+
+        With a proxy nothing is looked up here: the proxy may know other hosts.
 
         Args:
             address: The whole address.
@@ -90,7 +94,8 @@ class AddressRules:
             AddressRefusedError: It is not allowed, or the host does not exist.
         """
         url = self.parsed(address, hosts=hosts)
-        await JudgingResolver(self, url.scheme).resolve(url.raw_host or "", url.port or 0)
+        if self.proxy is None:
+            await JudgingResolver(self, url.scheme).resolve(url.raw_host or "", url.port or 0)
 
     def parsed(self, address: str, *, hosts: Collection[str]) -> URL:
         """Return an address whose text is allowed. Its host is not looked up.
@@ -105,6 +110,8 @@ class AddressRules:
         host = (url.raw_host or "").lower()
         if url.scheme not in {"https", "http"} or len(address) > LONGEST_URL:
             raise AddressRefusedError(f"write https and at most {LONGEST_URL} characters")
+        if self.proxy is not None and url.scheme != "https":
+            raise AddressRefusedError("only https goes through the proxy")
         if url.raw_user is not None or url.raw_password is not None or "#" in address:
             raise AddressRefusedError("leave out user, password and fragment")
         if _HOST.fullmatch(host) is None or _NUMBER.fullmatch(host):
@@ -147,6 +154,7 @@ def rules_of(settings: Settings) -> AddressRules:
         private=[ipaddress.ip_network(network) for network in settings.callback_private],
         own_hosts=[f"{url.raw_host}:{url.port}" for url in ours],
         own_ports=[port for port in ports if port],
+        proxy=settings.callback_proxy,
     )
 
 

@@ -87,6 +87,8 @@ class PostsWebhooks(Protocol):
 class HttpPoster:
     """Posts over HTTP. Each attempt has its own connection, whose address is judged.
 
+    With a proxy, this process connects to the proxy alone, which judges in its place.
+
     Args:
         rules: The addresses that are allowed.
         version: Version of the bot, for `User-Agent`.
@@ -97,17 +99,10 @@ class HttpPoster:
 
     async def post(self, url: URL, body: str, headers: dict[str, str]) -> WebhookAnswer:
         """Post once; a failure is an answer. Redirects are not followed, cookies not kept."""
-        resolver = JudgingResolver(self.rules, url.scheme)
-        connector = aiohttp.TCPConnector(
-            resolver=resolver,
-            use_dns_cache=False,
-            force_close=True,
-            socket_factory=resolver.open_socket,
-        )
         try:
             async with (
                 aiohttp.ClientSession(
-                    connector=connector,
+                    connector=self._connector(url.scheme),
                     cookie_jar=aiohttp.DummyCookieJar(),
                     timeout=aiohttp.ClientTimeout(total=WHOLE_S, connect=CONNECT_S),
                     trust_env=False,
@@ -118,6 +113,7 @@ class HttpPoster:
                     data=body.encode(),
                     headers={"User-Agent": f"Countersign/{self.version}", **headers},
                     allow_redirects=False,
+                    proxy=self.rules.proxy,
                 ) as response,
             ):
                 return await _answer_of(response)
@@ -125,6 +121,17 @@ class HttpPoster:
             return WebhookAnswer(error="no answer in time")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return WebhookAnswer(error=_fault_of(error))
+
+    def _connector(self, scheme: str) -> aiohttp.TCPConnector:
+        if self.rules.proxy is not None:
+            return aiohttp.TCPConnector(force_close=True)
+        resolver = JudgingResolver(self.rules, scheme)
+        return aiohttp.TCPConnector(
+            resolver=resolver,
+            use_dns_cache=False,
+            force_close=True,
+            socket_factory=resolver.open_socket,
+        )
 
 
 async def _answer_of(response: aiohttp.ClientResponse) -> WebhookAnswer:
@@ -143,6 +150,8 @@ async def _answer_of(response: aiohttp.ClientResponse) -> WebhookAnswer:
 
 def _fault_of(error: Exception) -> str:
     """Return the reason of a failure, without addresses: the refusal, or the kind of the error."""
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy refused: HTTP {error.status}"
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, AddressRefusedError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -10,11 +11,12 @@ from ipaddress import ip_network
 
 import pytest
 from aiohttp import web
+from aiohttp.abc import AbstractResolver, ResolveResult
 from standardwebhooks import Webhook, WebhookVerificationError
 from yarl import URL
 
 from bot.records.webhooks import new_secret
-from bot.webhooks.addresses import AddressRules
+from bot.webhooks.addresses import AddressRefusedError, AddressRules
 from bot.webhooks.sending import HttpPoster, WebhookAnswer, signed_headers
 from countersign_client import WebhookInvalid, verify_webhook
 
@@ -156,6 +158,44 @@ async def test_45_the_socket_is_judged_whatever_the_name_says() -> None:
         for host in ("127.0.0.1", "[::1]"):  # the HTTP client looks no literal up
             answer = await poster.post(URL(f"http://{host}:{port}/hook"), BODY, {})
             assert answer.error.startswith("not allowed")
+
+
+async def test_a_proxy_gets_the_name_of_the_host_and_judges_its_addresses() -> None:
+    asked: list[str] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).decode().partition("\r\n")[0])
+        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+        port = proxy.sockets[0].getsockname()[1]
+        rules = AddressRules(proxy=f"http://127.0.0.1:{port}", resolver=NoResolver)
+        url = "https://inside.example.com/hook"
+        await rules.check(url, hosts=["inside.example.com"])  # nothing is looked up here
+        answer = await HttpPoster(rules=rules, version="1").post(URL(url), BODY, {})
+    assert answer == WebhookAnswer(error="the proxy refused: HTTP 403")
+    assert asked == ["CONNECT inside.example.com:443 HTTP/1.1"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://inside.example.com/", "https://127.0.0.1/", "https://other.example.com/"]
+)
+async def test_a_proxy_allows_no_address_that_is_refused_by_its_text(url: str) -> None:
+    rules = AddressRules(proxy="http://127.0.0.1:1", private=[ip_network("127.0.0.0/8")])
+    with pytest.raises(AddressRefusedError):
+        await rules.check(url, hosts=["inside.example.com", "127.0.0.1"])
+
+
+class NoResolver(AbstractResolver):
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        raise AssertionError(f"{host} may not be looked up")
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 async def test_a_receiver_that_is_away_is_a_failure() -> None:
