@@ -9,7 +9,6 @@ Source:
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from typing import Any, Literal, TypeAlias
 
@@ -183,7 +182,7 @@ def _title(call: ApiHookInput) -> str:
         text = f"Run {command}"
     else:
         text = f"{call.tool_name} {path}" if path else f"Call {call.tool_name}"
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:150]
+    return _line(text)[:150]
 
 
 def _path(call: ApiHookInput) -> str:
@@ -193,16 +192,35 @@ def _path(call: ApiHookInput) -> str:
 
 def _preview(call: ApiHookInput) -> dict[str, str] | None:
     """Show a replacement as a diff; else say where the call runs. The files are elsewhere."""
-    path = _path(call)
+    path = _line(_path(call))
     content, old, new = (
         call.tool_input.get(name) for name in ("content", "old_string", "new_string")
     )
     if path and isinstance(old, str) and isinstance(new, str):
-        lines = difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
-        return _shown("diff", "\n".join(lines))
+        return _shown("diff", "\n".join(_replacement(path, old.splitlines(), new.splitlines())))
     if path and isinstance(content, str):
         return _shown("text", "The whole new content. What it replaces is not known here.")
     return _shown("text", f"In {call.cwd}") if call.cwd else None
+
+
+def _replacement(path: str, old: list[str], new: list[str]) -> list[str]:
+    """Return a diff whose cost is linear: common lines at both ends, all old and new between."""
+    least = min(len(old), len(new))
+    head = next((n for n in range(least) if old[n] != new[n]), least)
+    rest = least - head
+    tail = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
+    return [
+        f"--- {path}",
+        f"+++ {path}",
+        *(f" {line}" for line in old[:head]),
+        *(f"-{line}" for line in old[head : len(old) - tail]),
+        *(f"+{line}" for line in new[head : len(new) - tail]),
+        *(f" {line}" for line in old[len(old) - tail :]),
+    ]
+
+
+def _line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _shown(format_: str, text: str) -> dict[str, str] | None:

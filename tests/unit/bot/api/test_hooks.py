@@ -253,6 +253,16 @@ async def test_people_see_the_call_and_where_it_runs(
     assert request.where.group == "claude/s1"
 
 
+async def test_a_replacement_is_shown_whole_between_the_lines_that_stay(step: Doorstep) -> None:
+    """To look for lines that moved would hold up all programs for minutes."""
+    edit = {"file_path": "/a\n+b", "old_string": "one\na\nb\nend", "new_string": "one\nb\na\nend"}
+    await asked(step, {**CALL, "tool_name": "Edit", "tool_input": edit}, **decided(step))
+    preview = step.use.bodies[0].preview
+    assert preview is not None
+    shown = ["--- /a +b", "+++ /a +b", " one", "-a", "-b", "+b", "+a", " end"]
+    assert (preview.text or "").splitlines() == shown
+
+
 async def test_a_request_is_used_up_once(storage: Any) -> None:
     """Of two calls alike in two processes, one gets the approval."""
     office = an_office(storage)
