@@ -62,9 +62,13 @@ _UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout)
 _TIMES = httpx2.Timeout(30, read=None)
 # A connection that the server is about to close would make an outcome unknown.
 _LIMITS = httpx2.Limits(max_connections=None, keepalive_expiry=2)
+LARGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes of an answer that is no stream."""
 _MOST_FAILURES = 5
 _PAUSE = 1.0
 """Seconds until a stream that broke off is taken up again, if the server does not say."""
+LONGEST_PAUSE = 30.0
+"""Seconds until then at most, whatever the server says."""
 
 
 def checked_hosts(host: str, port: int, more: Sequence[str]) -> TransportSecuritySettings:
@@ -212,9 +216,10 @@ class _Exchange:
             if _is_stream(response):
                 return _Stream(self._relayed(response), lambda: None, headers=passed)
             async with _closing(response):
-                body = await response.aread()
+                body = await _read(response)
         except httpx2.HTTPError as error:
-            logger.warning("%s does not answer: %r", self._relay.url, error)
+            place = self._relay.url.partition("?")[0]  # a query may hold a key
+            logger.warning("%s does not answer: %r", place, error)
             return JSONResponse(_error(self._message.get("id"), "the server does not answer"), 502)
         kind = response.headers.get("content-type")
         passed |= {"content-type": kind} if kind else {}
@@ -294,20 +299,23 @@ class _Exchange:
             await asyncio.sleep(self._pause)
 
     async def _hear(self, response: httpx2.Response, own_id: str) -> bool:
-        """Hand in what the server says, up to its answer; False: it does not stream."""
+        """Hand in what the server says, up to its answer; False: it streams nothing."""
         if not _is_stream(response):
             if response.request.method == "POST":
-                self._take(response.status_code, await response.aread(), own_id)
+                self._take(response.status_code, await _read(response), own_id)
             return False
+        is_heard = False
         async for event in httpx2.EventSource(response, None):
             self._last = event.id or self._last
-            self._pause = event.retry / 1000 if event.retry is not None else self._pause
+            if event.retry is not None:
+                self._pause = min(event.retry / 1000, LONGEST_PAUSE)
+            is_heard = True
             with suppress(OSError):  # the client has gone, and the call goes on
                 if event.data:
                     await self.proxy.from_server(event.data.encode())
             if not self.proxy.runs(own_id):
                 break
-        return True
+        return is_heard
 
     def _take(self, status: int, body: bytes, own_id: str) -> None:
         """Take an answer that is no stream; a server that may have broken down says nothing."""
@@ -358,6 +366,15 @@ def _routing(message: Message) -> dict[str, str]:
 def _is_stream(response: httpx2.Response) -> bool:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return response.is_success and bool(kind == _EVENTS)
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > LARGEST_ANSWER:
+            raise httpx2.ReadError("the answer is too large", request=response.request)
+    return bytes(body)
 
 
 def _error(message_id: Any, text: str) -> Message:

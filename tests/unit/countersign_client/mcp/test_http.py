@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from countersign_client.mcp import http
 from countersign_client.mcp.http import Relay, checked_hosts
 from tests.support.programs.stage import CALL, DEPLOY, Stage
 
@@ -156,6 +157,46 @@ async def test_a_stream_that_breaks_off_is_taken_up_where_it_broke(web: Web) -> 
     assert text_of(await web.called(mcp_session_id="s1")) == "deployed"
     assert [request.headers["mcp-session-id"] for request in web.got] == ["s1"] * 3
     await web.until(lambda: web.state == "ran")
+
+
+async def test_a_stream_that_says_nothing_is_not_taken_up_for_ever(web: Web) -> None:
+    web.replies = [streamed("id: 7", "retry: 0", "data:"), *(streamed(":") for _ in range(50))]
+    assert "Its outcome is unknown" in text_of(await web.called(mcp_session_id="s1"))
+    assert len(web.got) < 10
+
+
+async def test_a_server_cannot_make_a_call_wait_for_ever(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "LONGEST_PAUSE", 0)
+    web.replies = [streamed("id: 7", f"retry: {10**9}", "data:"), broken(httpx2.ReadError)]
+    async with asyncio.timeout(60):
+        assert "Its outcome is unknown" in text_of(await web.called(mcp_session_id="s1"))
+
+
+@pytest.mark.parametrize("method", ["tools/call", "ping"])
+async def test_an_answer_without_end_is_none(
+    web: Web, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr(http, "LARGEST_ANSWER", 1_000)
+    web.replies = [answered(result={"content": [{"type": "text", "text": "x" * 2_000}]})]
+    if method == "ping":
+        response = await web.post({"jsonrpc": "2.0", "id": 1, "method": method})
+        assert (response.status_code, "xxx" in response.text) == (502, False)
+    else:
+        assert "Its outcome is unknown" in text_of(await web.called())
+        await web.until(lambda: web.state == "unknown")
+
+
+async def test_the_log_has_no_secret_of_the_address(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
+    web.relay.url = "http://server.test/mcp?key=hunter2"
+    web.replies = [broken(httpx2.ConnectError)]
+    response = await web.post({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert response.status_code == 502
+    assert "http://server.test/mcp does not answer" in caplog.text
+    assert "hunter2" not in caplog.text + response.text
 
 
 async def test_the_server_gets_its_own_credentials_and_nothing_else_of_the_client(
