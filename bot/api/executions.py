@@ -15,7 +15,14 @@ from bot.api.canonical import call_digest as wire_digest
 from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.api.requests import ProgramRequests
-from bot.api.shapes import ApiIntrospection, ApiProgram, ApiResult, ApiStart, ApiStarted
+from bot.api.shapes import (
+    ApiIntrospection,
+    ApiProgram,
+    ApiResult,
+    ApiStart,
+    ApiStarted,
+    instant,
+)
 from bot.api.states import decided_arguments, digest_of, execution_id_of
 from bot.approvals.changes import closed
 from bot.approvals.execution import StartFacts, has_yes, why_not
@@ -353,8 +360,7 @@ class ProgramExecutions:
             raise ApiProblemError("not-started", detail, request=name)
         token = hashlib.sha256((result.token or "").encode()).hexdigest()
         if result.token is not None and run.token and not hmac.compare_digest(run.token, token):
-            detail = "The token is of another start."
-            raise ApiProblemError("result-known", detail, request=name)
+            raise await self._refused(approval, result, "The token is of another start.")
         text = _summary(approval, result)
         now = self.clock()
         if outcome == "running":
@@ -381,7 +387,23 @@ class ProgramExecutions:
         if outcome != "running" and _is_as_told(newest, result):
             return newest
         detail = "Another result is on record, and it stays."
-        raise ApiProblemError("result-known", detail, request=name)
+        raise await self._refused(newest, result, detail)
+
+    async def _refused(self, approval: Approval, result: ApiResult, why: str) -> ApiProblemError:
+        """Record a result that changes nothing, once for each outcome, and return the refusal."""
+        name, generation = approval.approval_id, approval.execution.program.generation
+        await note(
+            self.storage.audit,
+            Act.PROGRAM_REPORTED,
+            key=f"{name}:{generation}:{result.outcome}",
+            at_ms=self.clock(),
+            about=approval,
+            outcome=result.outcome,
+            summary=_summary(approval, result),
+            program=approval.origin.program_name,
+            why=why,
+        )
+        return ApiProblemError("result-known", why, request=name)
 
     async def _note_end(self, approval: Approval, result: ApiResult) -> None:
         await note(
@@ -463,7 +485,8 @@ def token_of(program: ProgramRecord, approval_id: str, generation: int, attempt:
 
 def _already(approval: Approval) -> ApiProblemError:
     execution = approval.execution
-    detail = f"{execution.runner or 'Another process'} has started it. It never starts twice."
+    runner, at = execution.runner or "Another process", instant(execution.started_ms)
+    detail = f"{runner} started it at {at}. It never starts twice."
     return ApiProblemError("already-started", detail, request=approval.approval_id)
 
 

@@ -59,7 +59,7 @@ class Act(StrEnum):
     EDITED = "edited"
     """A person edited the call. Approvers are asked about the edited call."""
     PROGRAM_REPORTED = "program_reported"
-    """A program told what came of a call that it had started."""
+    """A program told what came of a call that it had started; `why` says why it was refused."""
     ALLOWED = "allowed"
     """A rule allowed the call. No approver was asked."""
     VOTE_DROPPED = "vote_dropped"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from bot.api.canonical import call_digest
 from bot.api.problems import ApiProblemError
-from bot.api.shapes import ApiRequest, ApiResult
+from bot.api.shapes import ApiIntrospection, ApiRequest, ApiResult, instant
 from bot.approvals.disclosure import Surface
 from bot.maintenance.restoring import Restoring
 from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
@@ -62,9 +63,12 @@ async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
     assert (first.replayed, again.replayed) == (False, True)
     assert again.model_copy(update={"replayed": False}) == first
     assert first.arguments == {"env": "production", "replicas": 3}
-    assert await refused(office, request) == "already-started"
+    office.clock.forward(seconds=60)
+    with pytest.raises(ApiProblemError, match="already-started") as caught:
+        await programs.start(a_caller(), request.id, a_start(request, runner="runner-2"))
     state = await programs.get(a_caller(), request.id)
     assert (state.execution.state, state.execution.runner) == ("started", "runner-1")
+    assert f"runner-1 started it at {instant(state.execution.started_at or 0)}" in str(caught.value)
     assert state.decision is not None
     assert not state.decision.usable
     entries = await storage.audit.of_thread((await the_record(office, request)).thread_id, limit=9)
@@ -85,17 +89,20 @@ async def test_of_many_starts_at_once_one_wins(storage: SqliteStores) -> None:
     assert codes == ["already-started"] * 29
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [({"digest": "sha256:" + "0" * 64}, "digest-mismatch")],
-)
-async def test_only_what_was_decided_starts(
-    storage: SqliteStores, changes: dict[str, Any], code: str
-) -> None:
+async def test_of_an_edited_call_only_what_was_decided_starts(storage: SqliteStores) -> None:
+    """Check 35: not the call as it was asked for, and no other one."""
     office = an_office(storage)
-    request = await approved(office)
-    assert await refused(office, request, **changes) == code
+    request = await a_request(office, kind="edit")
+    asked = {"env": "production", "replicas": 3}
+    edited = {**asked, "replicas": 5}
+    await office.decide(await the_record(office, request), by=ADA, edited=edited)
+    decided = await programs_of(office).get(a_caller(), request.id)
+    for arguments in (asked, {**asked, "replicas": 6}, {}):
+        digest = call_digest(request.id, "deploy", arguments)
+        assert await refused(office, decided, digest=digest) == "digest-mismatch"
     assert (await the_record(office, request)).execution.state is ExecutionState.READY
+    started = await programs_of(office).start(a_caller(), request.id, a_start(decided))
+    assert started.arguments == edited
 
 
 async def test_nothing_starts_before_the_decision_or_after_a_no(storage: SqliteStores) -> None:
@@ -212,11 +219,16 @@ async def lost(office: Office) -> ApiRequest:
     """A call that was started, and of which nobody hears again."""
     request = await approved(office, run_timeout=60)
     await programs_of(office).start(a_caller(), request.id, a_start(request))
+    await overdue(office, request)
+    return await programs_of(office).get(a_caller(), request.id)
+
+
+async def overdue(office: Office, request: ApiRequest) -> None:
+    """The time for the result passes, and people are asked."""
     await office.queue.run()
     office.clock.forward(seconds=61)
     await office.attendance.attend(request.id)
     await office.queue.run()
-    return await programs_of(office).get(a_caller(), request.id)
 
 
 async def settle(
@@ -267,6 +279,32 @@ async def test_people_give_a_lost_call_up(storage: SqliteStores) -> None:
     await settle(office, request, {"choice": "give_up"}, Status.REJECTED)
     after = await programs_of(office).get(a_caller(), request.id)
     assert after.execution.state == "failed"
+    assert await refused(office, request) == "already-started"
+
+
+@pytest.mark.parametrize("is_started", [False, True], ids=["ready", "started again"])
+async def test_a_late_result_after_run_again_is_refused_and_on_record(
+    storage: SqliteStores, is_started: bool
+) -> None:
+    """Check 34: the first runner lives after all."""
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office, run_timeout=60)
+    first = await programs.start(a_caller(), request.id, a_start(request))
+    await overdue(office, request)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    if is_started:
+        await programs.start(a_caller(), request.id, a_start(request))
+    late = a_result("ran", summary="It ran.", token=first.token)
+    for _ in range(2):
+        with pytest.raises(ApiProblemError, match="result-known"):
+            await programs.report(a_caller(), request.id, late)
+    record = await the_record(office, request)
+    wanted = ExecutionState.STARTED if is_started else ExecutionState.READY
+    assert record.execution.state is wanted
+    entries = await storage.audit.of_thread(record.thread_id, limit=100)
+    (told,) = [entry for entry in entries if entry.action == "program_reported"]
+    assert (told.detail["outcome"], told.detail["summary"]) == ("ran", "It ran.")
+    assert told.detail["why"]
 
 
 async def test_an_idempotent_call_starts_again_with_the_same_id(storage: SqliteStores) -> None:
@@ -293,15 +331,29 @@ async def test_a_token_proves_a_start_to_a_third_service(storage: SqliteStores) 
             a_caller(), token=started.token, digest=digest, consume=True
         )
         assert used.active is expected
-    wrong: dict[str, Any] = {
-        "token": started.token,
-        "digest": "sha256:" + "0" * 64,
-        "consume": False,
-    }
-    for given in (wrong, {**wrong, "token": "cst_" + "0" * 32, "digest": digest}):
-        assert not (await programs.introspect(a_caller(), **given)).active
-    other = a_caller(id="prg_2")
-    assert not (await programs.introspect(other, **{**wrong, "digest": digest})).active
+
+
+@pytest.mark.parametrize("why", ["digest", "token", "program", "late", "ended", "doubt"])
+async def test_all_tokens_that_prove_nothing_get_the_same_answer(
+    storage: SqliteStores, why: str
+) -> None:
+    """Check 36: who asks learns nothing from the answer."""
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office, run_timeout=60)
+    begin = a_start(request)
+    started = await programs.start(a_caller(), request.id, begin)
+    caller = a_caller(id="prg_2") if why == "program" else a_caller()
+    token = "cst_" + "0" * 32 if why == "token" else started.token
+    digest = "sha256:" + "0" * 64 if why == "digest" else begin.digest
+    if why == "late":
+        office.clock.forward(seconds=60)
+    elif why in {"ended", "doubt"}:
+        outcome = "ran" if why == "ended" else "unknown"
+        result = a_result(outcome, token=started.token)
+        await programs.report(a_caller(), request.id, result)
+    for consume in (False, True):
+        answer = await programs.introspect(caller, token=token, digest=digest, consume=consume)
+        assert answer == ApiIntrospection(active=False)
 
 
 async def test_a_delivered_result_uses_the_key_up(storage: SqliteStores) -> None:
