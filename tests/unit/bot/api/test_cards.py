@@ -92,18 +92,25 @@ async def test_a_card_names_program_owner_and_person_and_mentions_no_claimed_per
     assert "<@UFAR>" not in shown + card.text
 
 
-async def test_a_request_that_nobody_can_decide_says_so_in_the_channel(
-    storage: SqliteStores,
+@pytest.mark.parametrize("where", [None, {"group": "run-7"}], ids=["channel", "group"])
+async def test_a_request_that_nobody_can_decide_says_so_once_where_its_card_would_be(
+    storage: SqliteStores, where: dict[str, Any] | None
 ) -> None:
-    """Check 11: it fails at once, and people see why."""
+    """Check 11: it fails at once, and people see why, below the first message of its group."""
     office = an_office(storage, groups={"sre": {"users": [OLGA]}})
-    request = await a_request(office)
+    request = await a_request(office, where=where)
     assert (request.status, request.failure and request.failure.code) == (
         "failed",
         "nobody-can-decide",
     )
+    for _ in range(3):
+        await office.later(minutes=10)
+        assert (await a_request(office, where=where)).id == request.id
+    assert office.notifier.posts == [request.id]
     record = await the_record(office, request)
     assert record.thread_card.ts
+    assert [title for _, title, _ in office.notices.groups] == (["run-7"] if where else [])
+    assert (record.thread_ts != record.thread_card.ts) is bool(where)
     assert (record.open, record.due_ms) == (False, None)
     actions = [entry.action for entry in await storage.audit.of_thread(record.thread_id, limit=9)]
     assert actions == ["undecidable"]
