@@ -326,12 +326,23 @@ def programs_of(
         spawn=tasks.spawn,
         changed=waiters.changed,
     )
+    webhooks = WebhookWorker(
+        storage=parts.storage,
+        poster=poster,
+        body_of=partial(event_body, url=url, name_of=partial(name_of, directory)),
+        notices=parts.slack.notices,
+        clock=clock,
+        owner=parts.process.owner,
+        spawn=tasks.spawn,
+        tell=parts.process.tell,
+    )
     threads = ProgramThreads(
         storage=parts.storage,
         directory=directory,
         starts=lambda: parts.starts,
         triggers=lambda: parts.triggers,
         waiters=waiters,
+        webhooks=webhooks,
         clock=clock,
         link_of=parts.slack.notifier.thread_link,
         url=url,
@@ -343,16 +354,6 @@ def programs_of(
         notices=parts.slack.notices,
         clock=clock,
         spawn=tasks.spawn,
-    )
-    webhooks = WebhookWorker(
-        storage=parts.storage,
-        poster=poster,
-        body_of=partial(event_body, url=url, name_of=partial(name_of, directory)),
-        notices=parts.slack.notices,
-        clock=clock,
-        owner=parts.process.owner,
-        spawn=tasks.spawn,
-        tell=parts.process.tell,
     )
     return Programs(
         storage=parts.storage,

@@ -712,6 +712,7 @@ EventType: TypeAlias = Literal[
     "execution.started",
     "execution.ended",
     "execution.unknown",
+    "thread.ended",
 ]
 
 
@@ -722,7 +723,8 @@ class ApiEvent(_Answered):
     timestamp: Instant
     data: dict[str, JsonValue] = Field(
         description="`sequence`, which rises per request, and `request`: id, status, revision, "
-        "kind, tool, metadata, state, url, decision, execution and failure."
+        "kind, tool, metadata, state, url, decision, execution and failure. `thread.ended` has "
+        "`thread` instead: id, status, revision, url, agent, metadata, failure and last_text."
     )
 
 

@@ -21,6 +21,7 @@ from bot.api.shapes import (
     ApiRequest,
     ApiRequirement,
     ApiSource,
+    ApiThread,
     RequestStatus,
     RunMode,
     RunState,
@@ -36,9 +37,11 @@ from bot.records.approval import (
     ExecutionState,
     Kind,
     ProgramEvent,
+    ProgramEventType,
     Status,
 )
 from bot.records.origin import ProgramCall
+from bot.records.webhooks import QueuedEvent
 from bot.redaction.call import mask_data
 
 NameOf = Callable[[str], Awaitable[str]]
@@ -85,6 +88,16 @@ _THIN = (
     "execution",
     "failure",
 )
+_OF_THREAD = (
+    "id",
+    "status",
+    "revision",
+    "url",
+    "agent",
+    "metadata",
+    "failure",
+    "last_text",
+)
 _NOT_THIN = ("arguments", "reason", "changes", "answer", "usable")
 """Members that a thin decision lacks: texts and data of the call, and facts of a read."""
 MOST_OF_EVENT = 20_000
@@ -128,8 +141,34 @@ async def event_body(
     return _event_of(event, {**thin, "metadata": {}, "state": None})
 
 
-def _event_of(event: ProgramEvent, request: Mapping[str, object]) -> str:
-    data = {"sequence": event.sequence, "request": request}
+def end_event(thread: ApiThread, *, sequence: int, at_ms: int) -> QueuedEvent:
+    """Return the event that tells of the end of a turn of a program's thread.
+
+    Args:
+        thread: Its state.
+        sequence: Number of the turn.
+        at_ms: Time of the end.
+    """
+    event = QueuedEvent(type=ProgramEventType.THREAD_ENDED, sequence=sequence, at_ms=at_ms, body="")
+    whole = thread.model_dump(mode="json")
+    shown = {name: whole[name] for name in _OF_THREAD}
+    body = ""
+    cuts: tuple[dict[str, object], ...] = (
+        {},
+        {"metadata": {}},
+        {"metadata": {}, "last_text": None},
+    )
+    for cut in cuts:
+        body = _event_of(event, {**shown, **cut}, about="thread")
+        if len(body.encode()) <= MOST_OF_EVENT:
+            break
+    return event.changed(body=body)
+
+
+def _event_of(
+    event: ProgramEvent | QueuedEvent, shown: Mapping[str, object], *, about: str = "request"
+) -> str:
+    data = {"sequence": event.sequence, about: shown}
     whole_event = {"type": event.type, "timestamp": instant(event.at_ms), "data": data}
     return json.dumps(whole_event, ensure_ascii=False, separators=(",", ":"))
 

@@ -19,6 +19,7 @@ from bot.api.shapes import (
     ThreadStatus,
     has_news,
 )
+from bot.api.states import end_event
 from bot.api.waiting import Waiters
 from bot.errors import StartRefusedError
 from bot.ports.people import Directory
@@ -35,7 +36,8 @@ from bot.threads.closing import GIVEN_UP, STOPPED
 from bot.threads.runs.streaming import post_id
 from bot.triggers.starting import EXPIRED, ThreadStarts
 from bot.triggers.triggers import AgentTriggers
-from storage.errors import RecordNotFoundError
+from bot.webhooks.worker import WebhookWorker
+from storage.errors import RecordFormatError, RecordNotFoundError
 from storage.thread_ids import thread_of
 
 _FINGERPRINTED = ("agent", "title", "text", "requested_for")
@@ -64,6 +66,7 @@ class ProgramThreads:
         starts: Returns what starts threads.
         triggers: Returns the triggers of the file.
         waiters: Wakes programs that wait.
+        webhooks: Delivers events.
         clock: The time now.
         link_of: Returns the address of a thread in Slack; empty without one.
         url: Public address of the API.
@@ -74,6 +77,7 @@ class ProgramThreads:
     starts: Callable[[], ThreadStarts]
     triggers: Callable[[], AgentTriggers]
     waiters: Waiters
+    webhooks: WebhookWorker
     clock: Clock
     link_of: Callable[[ThreadStart], Awaitable[str]]
     url: str
@@ -243,6 +247,22 @@ class ProgramThreads:
             return await self.storage.starts.get(start_id)
         except RecordNotFoundError as error:
             raise ApiProblemError("not-found") from error
+
+    async def thread_ended(self, thread: Thread) -> None:
+        """Give the end of the newest turn of a program's thread to the queues of its endpoints."""
+        try:
+            start = await self.storage.starts.get(thread.start_id)
+        except (RecordNotFoundError, RecordFormatError):
+            return
+        if not start.thread_id:  # its process died before it stored that
+            start = start.begun(thread.thread_ts)
+        await self.start_ended(start, turn=thread.turn)
+
+    async def start_ended(self, start: ThreadStart, *, turn: int = 1) -> None:
+        """Give the end of a start to the queues; of one that began no thread, or of a turn."""
+        state = await self.state(start)
+        event = end_event(state, sequence=turn, at_ms=self.clock())
+        await self.webhooks.hand_over_end(start, event)
 
     async def state(self, start: ThreadStart) -> ApiThread:
         """Return the present state of a start's thread."""

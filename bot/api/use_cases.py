@@ -37,6 +37,8 @@ from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.origin import ProgramCall
+from bot.records.starts import ThreadStart
+from bot.records.thread import Thread
 from bot.records.webhooks import WebhookEndpoint
 from bot.stores import Stores
 from bot.webhooks.addresses import AddressRefusedError
@@ -237,6 +239,14 @@ class Programs:
     async def hand_over(self, approval: Approval) -> None:
         """Give the events of a request to the queues of the endpoints that want them."""
         await self.webhooks.hand_over(approval)
+
+    async def thread_ended(self, thread: Thread) -> None:
+        """Give the end of the newest turn of a program's thread to the queues."""
+        await self.threads.thread_ended(thread)
+
+    async def start_ended(self, start: ThreadStart) -> None:
+        """Give the end of a program's start that began no thread to the queues."""
+        await self.threads.start_ended(start)
 
     async def deliver_due(self, now_ms: int) -> int:
         """Start the delivery of events that are due; return the number of queues."""

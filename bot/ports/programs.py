@@ -1,4 +1,4 @@
-"""The port to requests of programs, for the worker that processes all approvals."""
+"""The port to requests and threads of programs, for the workers that process them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Protocol
 from agents.core.codec import Json
 from agents.gates.rulings import Judgement
 from bot.records.approval import Approval
+from bot.records.starts import ThreadStart
+from bot.records.thread import Thread
 
 
 class ProgramCalls(Protocol):
-    """Takes what becomes of the requests of programs."""
+    """Takes what becomes of the requests and threads of programs."""
 
     async def judge(self, approval: Approval, arguments: dict[str, Json]) -> Judgement:
         """Return what the policy requires if the pending call has these arguments.
@@ -46,6 +48,14 @@ class ProgramCalls(Protocol):
         Raises:
             StorageError: Some queues may have them; the next pass gives them to all.
         """
+        ...
+
+    async def thread_ended(self, thread: Thread) -> None:
+        """Give the end of the newest turn of a program's thread to the queues, as `hand_over`."""
+        ...
+
+    async def start_ended(self, start: ThreadStart) -> None:
+        """Give the end of a program's start that began no thread to the queues."""
         ...
 
     async def deliver_due(self, now_ms: int) -> int:

@@ -152,6 +152,7 @@ class ProgramEventType(StrEnum):
     STARTED = "execution.started"
     ENDED = "execution.ended"
     UNKNOWN = "execution.unknown"
+    THREAD_ENDED = "thread.ended"  # of a turn of a thread that the program started
 
 
 class ProgramEvent(Part):

@@ -121,6 +121,10 @@ class Thread(WorkDocument):
     """The door by which the thread began; another one than `slack` if no person started it."""
     depth: int = 0
     """How many starts without a person led to it; 0 for a thread that a person started."""
+    start_id: str = ""
+    """Id of the start that made it; empty if a person started it."""
+    told_turn: int = 0
+    """Newest turn of whose end the endpoints of the program that started the thread are told."""
     said: Text = ""
     """What the agent said last, masked and cut. Empty in threads that a person started: no program
     reads them."""
@@ -131,6 +135,14 @@ class Thread(WorkDocument):
     def was_cut_off(self) -> bool:
         """Whether the previous claim was never released: its process may have crashed."""
         return self.fence - 1 > self.clean_fence or self.crashes > 0
+
+    @property
+    def has_untold_end(self) -> bool:
+        """Whether a program must be told of the end of the newest turn.
+
+        The write that ends a turn makes this true, so no end is lost.
+        """
+        return bool(self.origin.key) and not self.turn_open and self.told_turn < self.turn
 
     @property
     def team_id(self) -> str:
@@ -319,6 +331,10 @@ class ThreadStore:
         if requesters is not None:
             more["requesters"] = tuple(requesters)
         return await self._held(thread_id, fence, turn=turn, turn_open=turn_open, **more)
+
+    async def set_told(self, thread_id: str, *, fence: int, turn: int) -> bool:
+        """Record that a program's endpoints are told of the end of a turn."""
+        return await self._held(thread_id, fence, told_turn=turn)
 
     async def set_requesters(
         self, thread_id: str, *, fence: int, requesters: Sequence[str]

@@ -75,6 +75,10 @@ class WebhookEndpoint(Document):
     last_error: Text = ""
     """Why the newest attempt failed; empty after a success."""
 
+    def wants(self, event_type: str) -> bool:
+        """Whether it gets events of a type."""
+        return not self.events or event_type in self.events
+
 
 class QueuedEvent(Part):
     """An event that waits for an endpoint. Stored: version 1, must stay readable."""
@@ -89,7 +93,7 @@ class QueuedEvent(Part):
 
 
 class WebhookQueue(WorkDocument):
-    """The events of one request that wait for one endpoint, oldest first."""
+    """The events of one request or thread that wait for one endpoint, oldest first."""
 
     spec = Spec(
         name="webhook_queues",
@@ -107,6 +111,7 @@ class WebhookQueue(WorkDocument):
     """Id of the endpoint; `callback_` and the program's id for a request's own address."""
     program_id: str
     approval_id: str
+    """Id of the approval; of the start for events of a thread."""
     thread_id: str
     url: str = ""
     """The request's own address; empty for that of the endpoint."""

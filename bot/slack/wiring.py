@@ -481,6 +481,7 @@ class Wiring:
             sleep=self.process.sleep,
             beat=self.process.beat,
             summaries=Summaries(self.storage, self.slack.notices, self.process.clock),
+            programs=self.programs,
         )
 
     @cached_property
@@ -494,6 +495,7 @@ class Wiring:
             agent_of=self.catalog.agent_of,
             wake=self.wake,
             halt=self.turns.stopping.stop,
+            programs=lambda: self.programs,
             clock=self.process.clock,
             owner=self.process.owner,
             spawn=self.tasks.spawn,

@@ -39,6 +39,7 @@ from bot.leases import LEASE, THREAD_RETRY, ClaimedRecord, ClaimedWork
 from bot.maintenance.thread_recovery import ThreadRecovery
 from bot.observability.events import about
 from bot.ports.process import Clock
+from bot.ports.programs import ProgramCalls
 from bot.records.messages import Message, Post
 from bot.records.thread import Thread
 from bot.stores import Stores
@@ -118,6 +119,7 @@ class Threads:
         sleep: Waits for some seconds.
         beat: Interval between renewals.
         summaries: Posts summaries; None for none.
+        programs: Is told of the ends of turns; None without a door for programs.
     """
 
     storage: Stores
@@ -130,6 +132,7 @@ class Threads:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     beat: Callable[[float], Awaitable[None]] = asyncio.sleep
     summaries: Summaries | None = None
+    programs: ProgramCalls | None = None
     _refused: set[str] = field(default_factory=set)
     _left: LRUCache[str, LeftOver] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _here: dict[str, _WorkHere] = field(default_factory=dict)
@@ -377,6 +380,7 @@ class Threads:
             work.thread = await self._finish_posts(work.thread)
         while True:
             admitted = await self._sorted(work)
+            work.thread = await self._tell_end(work.thread)
             was_open = work.thread.turn_open
             if not await self._may_go_on(work, admitted):
                 return
@@ -387,10 +391,19 @@ class Threads:
             if progress is Progress.ENDED:
                 await self._sum_up(work)
                 # Later messages woke the thread: the release of the lease detects that.
-                if not (was_open and admitted) and not work.has_more:
+                is_last = not (was_open and admitted) and not work.has_more
+                if is_last and not work.thread.origin.key:
                     work.has_ended_turn, work.running = True, ()
                     return
                 await self.turns.end(work)
+
+    async def _tell_end(self, thread: Thread) -> Thread:
+        """Tell the program that started the thread of a turn that has ended."""
+        if self.programs is None or not thread.has_untold_end:
+            return thread
+        await self.programs.thread_ended(thread)
+        await self.storage.threads.set_told(thread.thread_id, fence=thread.fence, turn=thread.turn)
+        return thread.changed(told_turn=thread.turn)
 
     async def _may_go_on(self, work: ThreadPass, admitted: Sequence[str]) -> bool:
         """Whether a turn is open that no freeze holds; begins one if there are messages."""
@@ -521,6 +534,8 @@ class Threads:
                     await self.inbox.set_aside(current)
             except CheckpointConflictError:
                 return
+        newest = await self.storage.threads.get(thread.thread_id)
+        await self._tell_end(newest.changed(fence=thread.fence))
         # A process may have given the turn up, and died before it posted this.
         if await self._has_last_word(thread) or await self._has_new(thread):
             await self.storage.threads.wake(thread.thread_id, now_ms=self.clock())

@@ -20,6 +20,7 @@ from bot.freezes.starts import StartSwitch
 from bot.leases import CARD_RETRY, ClaimedRecord, ClaimedWork
 from bot.ports.people import Directory
 from bot.ports.process import Clock, Spawn
+from bot.ports.programs import ProgramCalls
 from bot.ports.threads import Notices
 from bot.records.messages import Message
 from bot.records.origin import RequestDoor
@@ -61,6 +62,7 @@ class ThreadStarts:
             for none.
         wake: Starts the work on a thread.
         halt: Stops the run of a thread in this process.
+        programs: Returns what tells programs of ends; None without a door for programs.
         clock: The time now.
         owner: Name of this process in leases.
         spawn: Runs work in the background.
@@ -73,6 +75,7 @@ class ThreadStarts:
     agent_of: Callable[[str, str], Awaitable[str]]
     wake: Callable[[str], None]
     halt: Callable[[str], None]
+    programs: Callable[[], ProgramCalls | None]
     clock: Clock
     owner: str
     spawn: Spawn
@@ -115,24 +118,6 @@ class ThreadStarts:
             return bool(await self.storage.starts.insert(start))
         if not await self.storage.starts.insert(start.changed(due_ms=self.clock())):
             return False
-        origin = start.origin
-        await note(
-            self.storage.audit,
-            Act.THREAD_STARTED,
-            key=start.id,
-            at_ms=start.created_ms,
-            about="",
-            team_id=start.team_id,
-            start=start.id,
-            door=origin.door,
-            program=origin.program_name,
-            name=origin.key,
-            owner=origin.owner,
-            requested_for=origin.requested_for,
-            agent=start.agent_name,
-            channel=start.channel_id,
-            title=start.title,
-        )
         self.spawn(self.work(start.id))
         return True
 
@@ -195,7 +180,12 @@ class ThreadStarts:
     async def _visit(self, hold: ClaimedRecord[ThreadStart]) -> bool:
         start = hold.record
         try:
-            changed = await (self._expire(start) if start.thread_id else self._begin(start))
+            if start.thread_id:
+                changed = await self._expire(start)
+            elif start.ended or start.failure:
+                changed = await self._end(start)
+            else:
+                changed = await self._begin(start)
         except (DeliveryError, DirectoryError) as error:
             changed = self._put_off(start, error)
 
@@ -217,14 +207,22 @@ class ThreadStarts:
         )
         if stored is not None and stored.ended == STOPPED and not start.thread_id:
             await self._halt(stored, sender=sender_of(stored))  # it was stopped meanwhile
-        return True
+        return stored is None or stored.due_ms is None or stored.due_ms > self.clock()
+
+    async def _end(self, start: ThreadStart) -> ThreadStart:
+        """Tell the program that its start has begun no thread."""
+        programs = self.programs()
+        if programs is not None and start.origin.key:
+            await programs.start_ended(start)
+        return start.changed(due_ms=None)
 
     async def _begin(self, start: ThreadStart) -> ThreadStart:
         """Post the first message, store the thread and its input, and wake the agent."""
-        if start.ended:
-            return start.changed(due_ms=None)
+        if self.clock() >= start.expires_ms:
+            return start.changed(ended=EXPIRED, due_ms=self.clock())
+        await self._note_start(start)
         if not (await self.directory.person(start.origin.owner)).is_full_member:
-            return _failed(start, "its owner has left the workspace")
+            return self._failed(start, "its owner has left the workspace")
         ts = await self.notices.show_start(start)
         start, now = start.begun(ts), self.clock()
         await self.storage.threads.ensure(
@@ -237,6 +235,7 @@ class ThreadStarts:
                 agent=start.agent,
                 origin=start.origin,
                 depth=start.depth,
+                start_id=start.id,
             )
         )
         is_task = start.origin.door is RequestDoor.SCHEDULE  # the operator wrote its text
@@ -245,19 +244,45 @@ class ThreadStarts:
         await self._tell(start, ts, text, sender=sender)
         return start
 
+    async def _note_start(self, start: ThreadStart) -> None:
+        origin = start.origin
+        await note(
+            self.storage.audit,
+            Act.THREAD_STARTED,
+            key=start.id,
+            at_ms=start.created_ms,
+            about="",
+            team_id=start.team_id,
+            start=start.id,
+            door=origin.door,
+            program=origin.program_name,
+            name=origin.key,
+            owner=origin.owner,
+            requested_for=origin.requested_for,
+            agent=start.agent_name,
+            channel=start.channel_id,
+            title=start.title,
+        )
+
     async def _expire(self, start: ThreadStart) -> ThreadStart:
+        await self._note_ended(start, EXPIRED, fence=start.fence)
         await self._halt(start, sender=say("message.start_deadline"))
-        return start.changed(due_ms=None, ended=start.ended or EXPIRED)
+        return start.changed(due_ms=None)
 
     async def stop(self, start: ThreadStart) -> None:
         """Stop the thread of a start at the next safe point; one that has ended stays as it is."""
+        await self._note_ended(start, STOPPED)
+        if start.thread_id:
+            await self._halt(start, sender=sender_of(start))
+
+    async def _note_ended(self, start: ThreadStart, why: str, *, fence: int | None = None) -> None:
+        """Record why the thread is stopped, before that: its end tells the program."""
         await update(
             self.storage.starts,
             start.id,
-            lambda now: None if now.ended else now.changed(ended=STOPPED),
+            lambda now: None if now.ended else now.changed(ended=why),
+            fence=fence,
         )
-        if start.thread_id:
-            await self._halt(start, sender=sender_of(start))
 
     async def _halt(self, start: ThreadStart, *, sender: str) -> None:
         try:
@@ -280,21 +305,22 @@ class ThreadStarts:
             text=text,
             received_ms=self.clock(),
         )
-        if await self.storage.inbox.add(message):
-            await self.storage.threads.wake(start.thread_id, now_ms=self.clock())
-            self.wake(start.thread_id)
+        await self.storage.inbox.add(message)
+        # Also if a process has added it before: it may have died before it woke the thread.
+        await self.storage.threads.wake(start.thread_id, now_ms=self.clock())
+        self.wake(start.thread_id)
+
+    def _failed(self, start: ThreadStart, why: str) -> ThreadStart:
+        """Return the start with its failure. It stays due until its program is told."""
+        return start.changed(failure=why, due_ms=self.clock())
 
     def _put_off(self, start: ThreadStart, error: DeliveryError | DirectoryError) -> ThreadStart:
         now = self.clock()
         logger.warning("could not begin a thread: %s", error, extra={"action": "start_failed"})
         is_late = now > start.created_ms + milliseconds(LONGEST_TRY)
         if is_late or (isinstance(error, DeliveryError) and error.is_permanent):
-            return _failed(start, str(error))
+            return self._failed(start, str(error))
         return start.changed(due_ms=now + CARD_RETRY.wait_ms(start.fence, start.id))
-
-
-def _failed(start: ThreadStart, why: str) -> ThreadStart:
-    return start.changed(failure=why, due_ms=None)
 
 
 def sender_of(start: ThreadStart) -> str:

@@ -28,6 +28,7 @@ from bot.ports.threads import Notices
 from bot.records.approval import Approval, ProgramEvent
 from bot.records.origin import ProgramCall
 from bot.records.programs import ProgramRecord
+from bot.records.starts import ThreadStart
 from bot.records.webhooks import (
     CALLBACKS,
     EndpointStatus,
@@ -97,9 +98,18 @@ class _Receiver:
     endpoint: WebhookEndpoint | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The request or the thread of which events tell, by its id."""
+
+    program: str
+    name: str
+    thread_id: str
+
+
 @dataclass(slots=True, kw_only=True)
 class WebhookWorker:
-    """Delivers the events of programs' requests.
+    """Delivers the events of programs' requests and threads.
 
     Args:
         storage: The database.
@@ -132,40 +142,59 @@ class WebhookWorker:
         asker = approval.asker
         if not isinstance(asker, ProgramCall):
             return
-        for endpoint in await self.storage.webhooks.endpoints_of(asker.program):
-            if endpoint.status is not EndpointStatus.OFF:
-                await self._put(approval, endpoint.id, endpoint=endpoint)
+        source = _Source(asker.program, approval.approval_id, approval.thread_id)
+        for endpoint in await self._wanting(asker.program):
+            events = [
+                await self._queued(approval, event, is_full=endpoint.is_full)
+                for event in approval.events
+                if endpoint.wants(event.type)
+            ]
+            await self._put(source, events, endpoint=endpoint)
         if asker.callback_url:
-            await self._put(approval, f"{CALLBACKS}_{asker.program}", url=asker.callback_url)
+            events = [
+                await self._queued(approval, event, is_full=False) for event in approval.events
+            ]
+            await self._put(source, events, url=asker.callback_url)
+
+    async def hand_over_end(self, start: ThreadStart, event: QueuedEvent) -> None:
+        """Put the end of a turn of a program's thread into the queues that want it."""
+        source = _Source(start.origin.program, start.id, start.thread_id)
+        for endpoint in await self._wanting(start.origin.program):
+            if endpoint.wants(event.type):
+                await self._put(source, [event], endpoint=endpoint)
+
+    async def _wanting(self, program_id: str) -> Sequence[WebhookEndpoint]:
+        endpoints = await self.storage.webhooks.endpoints_of(program_id)
+        return [endpoint for endpoint in endpoints if endpoint.status is not EndpointStatus.OFF]
+
+    async def _queued(
+        self, approval: Approval, event: ProgramEvent, *, is_full: bool
+    ) -> QueuedEvent:
+        return QueuedEvent(
+            type=event.type,
+            sequence=event.sequence,
+            at_ms=event.at_ms,
+            body=await self.body_of(approval, event, is_full=is_full),
+        )
 
     async def _put(
         self,
-        approval: Approval,
-        endpoint_id: str,
+        source: _Source,
+        events: Sequence[QueuedEvent],
         *,
         endpoint: WebhookEndpoint | None = None,
         url: str = "",
     ) -> None:
-        is_full = endpoint is not None and endpoint.is_full
-        events = [
-            QueuedEvent(
-                type=event.type,
-                sequence=event.sequence,
-                at_ms=event.at_ms,
-                body=await self.body_of(approval, event, is_full=is_full),
-            )
-            for event in approval.events
-            if endpoint is None or not endpoint.events or event.type in endpoint.events
-        ]
         if not events:
             return
         now_ms = self.clock()
+        endpoint_id = f"{CALLBACKS}_{source.program}" if endpoint is None else endpoint.id
         new = WebhookQueue(
-            id=queue_id(endpoint_id, approval.approval_id),
+            id=queue_id(endpoint_id, source.name),
             endpoint_id=endpoint_id,
-            program_id=approval.origin.program,
-            approval_id=approval.approval_id,
-            thread_id=approval.thread_id,
+            program_id=source.program,
+            approval_id=source.name,
+            thread_id=source.thread_id,
             url=url,
             changed_ms=now_ms,
         )

@@ -168,8 +168,11 @@ class FakeNotices:
         if self.is_down or start.channel_id in self.closed:
             fault = "channel_not_found" if start.channel_id in self.closed else self.fault
             raise DeliveryError("chat.postMessage", fault)
-        self.starts.append(start)
-        return f"1900000003.{len(self.starts):06d}"
+        shown = [known.id for known in self.starts]
+        if start.fence == 1 or start.id not in shown:  # as Slack's poster looks for an earlier one
+            self.starts.append(start)
+            shown.append(start.id)
+        return f"1900000003.{shown.index(start.id) + 1:06d}"
 
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
         if self.is_down:

@@ -39,6 +39,7 @@ READS = frozenset(
         "count",
         "count_due",
         "due",
+        "endpoints_of",
         "find",
         "get",
         "load",
@@ -51,7 +52,18 @@ READS = frozenset(
 )
 """Nobody else can notice these; they are no steps."""
 STORES = frozenset(
-    {"approvals", "audit", "checkpoints", "inbox", "log", "posts", "threads", "ephemeral_messages"}
+    {
+        "approvals",
+        "audit",
+        "checkpoints",
+        "ephemeral_messages",
+        "inbox",
+        "log",
+        "posts",
+        "starts",
+        "threads",
+        "webhooks",
+    }
 )
 AFTER_EFFECT = "after an effect"
 CLEO = "UCLEO"
