@@ -34,7 +34,7 @@ def framework(module: str, distribution: str, extra: str, least: str, below: str
         UnsupportedVersion: The framework is missing, older or newer.
     """
     wanted = f"{distribution}>={least},<{below}"
-    hint = f"pip install 'countersign-client[{extra}]'"
+    hint = f"pip install './countersign_client[{extra}]'"
     try:
         version = metadata.version(distribution)
         if not _numbers(least) <= _numbers(version) < _numbers(below):

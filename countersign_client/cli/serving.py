@@ -123,7 +123,7 @@ def _sdk(module: str) -> Any:
     try:
         return import_module(f"countersign_client.mcp.{module}")
     except ImportError:
-        raise UsageError("this needs the SDK: pip install 'countersign-client[mcp]'") from None
+        raise UsageError("this needs the SDK: pip install './countersign_client[mcp]'") from None
 
 
 def mcp(argv: Sequence[str], process: Process | None = None) -> int:

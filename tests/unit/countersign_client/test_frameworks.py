@@ -58,7 +58,9 @@ def test_the_package_of_the_bot_is_not_taken_for_that_of_openai(tmp_path: Path) 
 
 
 def test_a_missing_framework_is_named_with_its_extra() -> None:
-    with pytest.raises(UnsupportedVersion, match=r"countersign-client\[cloudy\]") as raised:
+    with pytest.raises(
+        UnsupportedVersion, match=r"pip install './countersign_client\[cloudy\]'"
+    ) as raised:
         framework("cloudy", "cloudy-agents", "cloudy", "1", "2")
     assert isinstance(raised.value, ImportError)
     with pytest.raises(UnsupportedVersion, match="found none"):
