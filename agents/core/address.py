@@ -31,7 +31,7 @@ class Segment:
 
     def __str__(self) -> str:
         parts = [self.type, self.id, self.sub_id] if self.sub_id else [self.type, self.id]
-        return ":".join([_escape(part) for part in parts])
+        return ":".join([part.translate(_ESCAPES) for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,6 @@ def _split(text: str, mark: str) -> list[str]:
             parts[-1] += sign
         escaped = sign == "\\" and not escaped
     return parts
-
-
-def _escape(text: str) -> str:
-    return text.translate(_ESCAPES)
 
 
 def _unescape(text: str) -> str:

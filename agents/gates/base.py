@@ -25,7 +25,6 @@ from agents.core.asking.answers import (
 from agents.core.asking.infos import ApprovalInfo, CallInfo, ParkedInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.core.component.context import current_checkpoint_id, current_why, session_values
 from agents.core.component.legacy import old_interrupts
 from agents.core.component.state import (
     get_interrupt_state,
@@ -53,7 +52,6 @@ from agents.core.scope import (
     Park,
     Scope,
     answered_here,
-    current_address,
     current_scope,
     entered,
 )
@@ -730,16 +728,15 @@ class CallGate(ToolWrapper, ABC):
     def _shown(self, arguments: dict[str, Json], rule: str, ruling: str = "") -> dict[str, Any]:
         """Return the fields of an info about this call; the gate's terms are the default."""
         ruling = ruling or _gate_ruling(self.gate_name, rule)
-        spec, address = self.tool.definition, current_address()
-        is_new = current_scope("a gate").point is None
+        spec, scope = self.tool.definition, current_scope("a gate")
         # A failing description refuses a new call, but must not block a pending request.
-        words = self.describe(arguments) if is_new else words_of(self, arguments)
+        words = self.describe(arguments) if scope.point is None else words_of(self, arguments)
         return {
             "tool_name": spec.name,
             "arguments": arguments,
-            "call_id": address.segments[-1].sub_id,
+            "call_id": scope.address.segments[-1].sub_id,
             "title": words.title,
-            "why": current_why(),
+            "why": scope.why,
             "preview": words.preview,
             "named": words.named,
             "leaves": EXTERNAL in spec.tags,
@@ -747,32 +744,32 @@ class CallGate(ToolWrapper, ABC):
             "digest": self._digest(arguments, rule, ruling),
             "rule": rule,
             "ruling": ruling,
-            "thread": current_checkpoint_id(),
-            "address": str(address),
+            "thread": scope.run.checkpoint_id,
+            "address": str(scope.address),
             "secret": spec.secret,
             "shown": spec.shown,
         }
 
     def _policy_call(self, arguments: dict[str, Json]) -> PolicyCall:
         """Return this call as input for a policy or a predicate."""
-        spec, address = self.tool.definition, current_address()
+        spec, scope = self.tool.definition, current_scope("a gate")
         # Whether code requires approval of its calls, in this, an outer or an inner gate.
         gates = (*(outer.gate for outer in gates_around()), *gates_in(self))
         return PolicyCall(
             tool=spec.name,
             # A copy: the policy is code of the application and may modify it.
             arguments=copy.deepcopy(arguments),
-            call_id=address.segments[-1].sub_id,
-            address=str(address),
-            thread=current_checkpoint_id(),
-            why=current_why(),
+            call_id=scope.address.segments[-1].sub_id,
+            address=str(scope.address),
+            thread=scope.run.checkpoint_id,
+            why=scope.why,
             tags=spec.tags,
             gated=any(gate.asks_people for gate in gates),
             secret=spec.secret,
             shown=spec.shown,
             risk=spec.risk,
             idempotent=spec.idempotent,
-            session=MappingProxyType(dict(session_values())),
+            session=MappingProxyType(dict(scope.run.session)),
         )
 
     def _digest_of(self, info: CallInfo | None, arguments: dict[str, Json]) -> str:
@@ -782,9 +779,10 @@ class CallGate(ToolWrapper, ABC):
         return self._digest(arguments, rule, ruling)
 
     def _digest(self, arguments: dict[str, Json], rule: str, ruling: str) -> str:
+        scope = current_scope("a gate")
         return call_digest(
-            thread=current_checkpoint_id(),
-            address=str(current_address()),
+            thread=scope.run.checkpoint_id,
+            address=str(scope.address),
             tool=self._name,
             arguments=arguments,
             rule=rule,

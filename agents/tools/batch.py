@@ -57,7 +57,16 @@ class ToolBatch:
 
         Interrupts are added to `signals`. The other calls run to their end.
         """
-        todo = self._todo()
+        todo, run = [], current_scope("ToolBatch").run
+        for planned in self._calls:
+            if planned.call.id in self.results:
+                continue
+            untouched = run.untouched(call_address(planned.call))
+            # Nothing in this call was answered: keep its interrupt without running its code.
+            if untouched is not None:
+                self.signals[planned.call.id] = InterruptSignal(untouched)
+            else:
+                todo.append(planned)
         groups = [[planned] for planned in todo] if self._is_sequential else [todo]
         for group in groups:
             async for event in self._run_group(group):
@@ -67,21 +76,6 @@ class ToolBatch:
         """Return the interrupts in the order of the calls."""
         order = [planned.call.id for planned in self._calls]
         return [self.signals[call_id] for call_id in order if call_id in self.signals]
-
-    def _todo(self) -> list[PlannedCall]:
-        scope, todo = current_scope("ToolBatch"), []
-        for planned in self._calls:
-            call = planned.call
-            if call.id in self.results:
-                continue
-            address = scope.address.child(Segment("tool", call.name, call.id))
-            untouched = scope.run.untouched(address)
-            # Nothing in this call was answered: keep its interrupt without running its code.
-            if untouched is not None:
-                self.signals[call.id] = InterruptSignal(untouched)
-            else:
-                todo.append(planned)
-        return todo
 
     async def _run_group(
         self, group: list[PlannedCall]

@@ -397,7 +397,10 @@ class _Execution:
             call = asyncio.create_task(_begin(tool, arguments))
         call.add_done_callback(lambda _: ended.set())
         is_ours, is_late = False, False
-        limit, begun_at = self._limit(tool), asyncio.get_running_loop().time()
+        *_, inner = layers_of(tool)
+        # The default is not for tools that run agents.
+        default = None if hasattr(inner, "components") else self.scope.run.tool_timeout
+        limit, begun_at = tool.definition.timeout or default, asyncio.get_running_loop().time()
         try:
             with cancel.calling(ended.set):
                 while not (is_ours or is_late or call.done()):
@@ -439,12 +442,6 @@ class _Execution:
             else:
                 ended.clear()
                 return True
-
-    def _limit(self, tool: Tool) -> timedelta | None:
-        """Return the longest time of a call. The default is not for tools that run agents."""
-        *_, inner = layers_of(tool)
-        default = None if hasattr(inner, "components") else self.scope.run.tool_timeout
-        return tool.definition.timeout or default
 
     async def _stop(self, call: asyncio.Task[object], tool: Tool, *, is_free: bool) -> bool:
         """Cancel a call; return False if it has started and a person's stop lets it finish."""
