@@ -19,7 +19,6 @@ from pydantic_ai.tools import ToolDefinition
 
 from agents.agent import ActionEvent, AgentEvent, AgentInput, MessageEvent, TextDelta, header
 from agents.chat.explaining import explain
-from agents.chat.handoff import share_conversation
 from agents.chat.instruction import Instruction, render, settle
 from agents.chat.state import (
     ChatInterruptInfo,
@@ -29,6 +28,7 @@ from agents.chat.state import (
     Ending,
     results_message,
     run_local_values,
+    share_conversation,
     use_values,
 )
 from agents.core.calls import Exit

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TypeAlias, cast
+from typing import cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -184,21 +183,6 @@ def shown_to(name: str, notes: Sequence[Note]) -> list[ModelMessage]:
         if lines:
             messages.append(ModelRequest(parts=[UserPromptPart(line) for line in lines]))
     return messages
-
-
-_Said: TypeAlias = tuple[Sequence[ModelMessage], Sequence[ModelMessage]]
-_conversation: ContextVar[_Said] = ContextVar("agents_conversation", default=((), ()))
-
-
-def share_conversation(given: Sequence[ModelMessage], said: Sequence[ModelMessage]) -> None:
-    """Make the conversation of the current agent available to its tools."""
-    _conversation.set((given, said))
-
-
-def conversation() -> tuple[ModelMessage, ...]:
-    """Return the model messages of the agent that called this tool, or none."""
-    given, said = _conversation.get()
-    return (*given, *said)
 
 
 def retold(name: str, messages: Iterable[ModelMessage]) -> list[ModelMessage]:

@@ -1,11 +1,11 @@
-"""The stored state of a chat model agent, and what people see of its interrupts."""
+"""The state of a chat model agent: stored, shown to people, and shared with its tools."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal, TypeAlias, cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -237,6 +237,21 @@ def run_local_values() -> SessionValues:
 def use_values(values: SessionValues) -> None:
     """Set the local values of the current task."""
     _values.set(values)
+
+
+_Said: TypeAlias = tuple[Sequence[ModelMessage], Sequence[ModelMessage]]
+_conversation: ContextVar[_Said] = ContextVar("agents_conversation", default=((), ()))
+
+
+def conversation() -> tuple[ModelMessage, ...]:
+    """Return the model messages of the agent that called this tool, or none."""
+    given, said = _conversation.get()
+    return (*given, *said)
+
+
+def share_conversation(given: Sequence[ModelMessage], said: Sequence[ModelMessage]) -> None:
+    """Make the conversation of the current agent available to its tools."""
+    _conversation.set((given, said))
 
 
 def results_message(calls: Sequence[PlannedCall], work: ChatRun) -> ModelRequest:

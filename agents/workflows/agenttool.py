@@ -18,7 +18,8 @@ from agents.agent import (
     emit_inner,
     run_agent,
 )
-from agents.chat.handoff import Notes, conversation, final_text, retold
+from agents.chat.handoff import Notes, final_text, retold
+from agents.chat.state import conversation
 from agents.core.codec import Json, register
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
