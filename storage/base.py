@@ -10,7 +10,7 @@ from agents.core.checkpoint import MessageLog
 from storage.checkpoints import Checkpoints
 from storage.documents import Collection, D, Where
 from storage.log import RowLog
-from storage.retention import key_ranges
+from storage.thread_ids import key_ranges
 from storage.trail import Trail
 
 

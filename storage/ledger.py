@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -31,7 +32,6 @@ from storage.chain import (
 from storage.documents import Row, fault_of
 from storage.errors import Fault, RecordFormatError, RecordRefusedError, StoreBrokenError
 from storage.log import SCHEMA_VERSION, check_version, checked_text
-from storage.retention import is_kept
 from storage.thread_ids import team_of
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,55 @@ _TYPES = {
     for name, kind in get_type_hints(AuditEntry).items()
 }
 _FIELDS: Any = create_model("_FIELDS", **{name: (kind, ...) for name, kind in _TYPES.items()})  # type: ignore[call-overload]
+
+KEPT = frozenset(
+    {
+        "address",
+        "backups",
+        "call",
+        "checkpoint",
+        "choice",
+        "count",
+        "decided_by",
+        "deciders",
+        "digest",
+        "escalates_ms",
+        "expires_ms",
+        "file",
+        "for",
+        "grant",
+        "groups",
+        "groups_read_ms",
+        "how",
+        "kind",
+        "message",
+        "method",
+        "number",
+        "outcome",
+        "payload",
+        "post",
+        "revision",
+        "rule",
+        "shown",
+        "stage",
+        "status",
+        "step",
+        "to_ms",
+        "tool",
+        "until_ms",
+        "upto_hash",
+        "upto_seq",
+        "uses",
+        "was",
+    }
+)
+"""Names of evidence that outlives its thread: ids, configured names, times and digests.
+
+Everything that people, models or tools wrote is deleted: arguments, edits, answers, reasons and
+errors.
+"""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 COLUMNS = ("v", *_NAMES, "content", "salt", *SEALED)
 """The columns of a sealed entry."""
@@ -122,7 +171,7 @@ def row_of(entry: AuditEntry, seal: Seal) -> Row:
     Raises:
         RecordRefusedError: A value is not JSON data.
     """
-    content = {name: item for name, item in entry.detail.items() if not is_kept(name, item)}
+    content = {name: item for name, item in entry.detail.items() if not _is_kept(name, item)}
     detail = {name: item for name, item in entry.detail.items() if name not in content}
     salt = ""
     if content:
@@ -136,6 +185,14 @@ def row_of(entry: AuditEntry, seal: Seal) -> Row:
     row = {"v": SCHEMA_VERSION, **{name: getattr(entry, name) for name in _NAMES}}
     row |= {"detail": canonical(detail), "team_id": entry.team, "content": text, "salt": salt}
     return {**row, "mac": seal.mac(open_form(row))}
+
+
+def _is_kept(name: str, item: object) -> bool:
+    """Whether a field of the evidence outlives its thread."""
+    # A full ruling contains the reasons that its author wrote; its digest does not
+    if name == "ruling":
+        return isinstance(item, str) and _DIGEST.fullmatch(item) is not None
+    return name in KEPT
 
 
 def read_entry(row: Mapping[str, object]) -> AuditEntry:

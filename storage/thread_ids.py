@@ -14,6 +14,10 @@ ThreadId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^:]+:[^:]+:[^
 """A field with the id of a thread."""
 
 
+_AFTER_ID = "#/:"
+"""The characters that follow the thread's id in keys of its turns, its log and their parts."""
+
+
 def thread_id_of(team_id: str, channel_id: str, name: str) -> str:
     """Return the id of a thread.
 
@@ -60,6 +64,20 @@ def turn_of(turn_id: str) -> tuple[str, int]:
 def thread_of(turn_id: str) -> str:
     """Return the thread id of a turn; empty for the id of something else."""
     return turn_id.rpartition("#")[0]
+
+
+def key_ranges(thread_id: str) -> list[tuple[str, str]]:
+    """Return the key ranges of a thread's data, as pairs of first key and exclusive end."""
+    exactly = (thread_id, f"{thread_id}\x00")
+    return [
+        exactly,
+        *((f"{thread_id}{mark}", f"{thread_id}{chr(ord(mark) + 1)}") for mark in _AFTER_ID),
+    ]
+
+
+def place_of(thread_id: str) -> dict[str, str]:
+    """Return the fields by which a record of a private answer names its thread."""
+    return {"channel_id": channel_of(thread_id), "thread_ts": name_of(thread_id)}
 
 
 def ids_after(team_id: str) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 from storage.base import DocumentDatabase
 from storage.documents import Collection, Where
 from storage.errors import RecordFormatError, RecordNotFoundError
-from storage.retention import key_ranges, place_of
-from storage.thread_ids import ids_after, team_of, thread_id_of
+from storage.thread_ids import ids_after, key_ranges, place_of, team_of, thread_id_of
 
 Collections = Mapping[str, Collection[Any]]
 
@@ -20,7 +19,7 @@ class RetentionStore:
     """Finds old threads and deletes them in batches.
 
     A thread's documents have its id in a field or at the start of their key. Audit entries stay, as
-    `storage.retention` describes.
+    `storage.ledger` describes.
 
     Args:
         collections: The collections, by name.

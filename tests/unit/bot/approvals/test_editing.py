@@ -23,7 +23,7 @@ from bot.questions.form import AnswerForm, Form, ask_of
 from bot.questions.record import Rules
 from bot.records.approval import Approval, Decision, Status, StoredEdits
 from storage.audit import AuditEntry
-from storage.retention import KEPT
+from storage.ledger import KEPT
 from tests.support.named import excluding
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office, an_actor

@@ -15,7 +15,7 @@ from bot.leases import FORGETTING_LEASE
 from bot.maintenance.retention import Forgetting, Retention
 from bot.records.approval_queries import newest_of
 from storage.errors import RecordNotFoundError, StoreUnavailableError
-from storage.retention import KEPT
+from storage.ledger import KEPT
 from tests.contract.builders import a_delegation, a_whisper
 from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
