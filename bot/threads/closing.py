@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from pydantic_ai.messages import ModelResponse, TextPart
 
-from agents import CheckpointError, InterruptContext, ResumeDataError, ResumeError, Runner
+from agents import CheckpointError, InterruptContext, ResumeError, Runner
 from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointConflictError
 from agents.core.journal import notices_in
@@ -24,7 +24,6 @@ from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, note_decision, resume_entries
 from bot.errors import DirectoryError
 from bot.ports.process import Clock, Spawn
-from bot.questions.base import answer_from
 from bot.records.approval import Approval, Decision, ExecutionState, Status
 from bot.records.approval_queries import open_of
 from bot.records.messages import Post
@@ -125,29 +124,8 @@ class ApprovalClosing:
             approval, is_unused = await self.storage.approvals.get(approval.approval_id), True
         if is_unused and approval.status in _TO_BE_USED:
             with contextlib.suppress(ResumeError):
-                return await self._withdraw(approval, ResumeError(say("reason.turn_ended")))
+                return await self.cancel_decision(approval, ResumeError(say("reason.turn_ended")))
         return approval
-
-    async def answers(
-        self, decided: Sequence[Approval], infos: Mapping[str, object]
-    ) -> dict[str, object] | None:
-        """Build the answers of decisions by interrupt.
-
-        Returns:
-            None if a decision had to be withdrawn: read the approvals again.
-
-        Raises:
-            ResumeError: A record without a decision is invalid and cannot be withdrawn.
-        """
-        answers: dict[str, object] = {}
-        for approval in decided:
-            try:
-                answer = answer_from(approval, infos[approval.interrupt_id])
-            except ResumeDataError as error:
-                await self._withdraw(approval, error)
-            else:
-                answers[approval.interrupt_id] = answer
-        return answers if len(answers) == len(decided) else None
 
     async def withdraw(
         self, decided: Sequence[Approval], waiting: frozenset[str], error: ResumeError
@@ -163,9 +141,14 @@ class ApprovalClosing:
         if not refused:
             raise error
         for approval in refused:
-            await self._withdraw(approval, error)
+            await self.cancel_decision(approval, error)
 
-    async def _withdraw(self, approval: Approval, error: ResumeError) -> Approval:
+    async def cancel_decision(self, approval: Approval, error: ResumeError) -> Approval:
+        """Cancel a decision that the run cannot receive.
+
+        Raises:
+            ResumeError: The same error, if the decision cannot be cancelled.
+        """
         if approval.decision is not None:  # the process may have crashed before recording it
             await note_decision(self.storage.audit, approval, approval.decision)
         decision = Decision(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -11,7 +11,7 @@ from functools import cached_property, partial
 
 from pydantic_ai.messages import ModelResponse
 
-from agents import InterruptContext, ResumeError, ResumeParams, Runner
+from agents import InterruptContext, ResumeDataError, ResumeError, ResumeParams, Runner
 from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import NothingPendingError, UnknownInterruptError
@@ -28,7 +28,7 @@ from bot.policy.demands import ends_run
 from bot.ports.notifier import Notifier
 from bot.ports.process import Clock, Spawn
 from bot.ports.threads import Presence, TaskBoard
-from bot.questions.base import question_of
+from bot.questions.base import answer_from, question_of
 from bot.questions.record import Rules, approval_id_of
 from bot.records.approval import Approval, Kind, Status
 from bot.records.approval_queries import get_all, newest_of, open_of
@@ -316,7 +316,7 @@ class Turns:
         # After a stop, the run continues without answers.
         if not decided and not unfrozen and not any(map(_is_stopped, pending)):
             return _waits(work, pending, (), held=held.values())
-        targets = await self._settlement.answers(decided, asked.infos)
+        targets = await self._answers(decided, asked.infos)
         if targets is None:
             return Progress.AGAIN
         targets |= unfrozen
@@ -343,6 +343,25 @@ class Turns:
             work.running = None
             return Progress.AGAIN
         return await self._after(work, segment, asked, held=held.values())
+
+    async def _answers(
+        self, decided: Sequence[Approval], infos: Mapping[str, object]
+    ) -> dict[str, object] | None:
+        """Build the answers of decisions by interrupt.
+
+        Returns:
+            None if a decision had to be cancelled: read the approvals again.
+
+        Raises:
+            ResumeError: A record without a decision is invalid and cannot be cancelled.
+        """
+        answers: dict[str, object] = {}
+        for approval in decided:
+            try:
+                answers[approval.interrupt_id] = answer_from(approval, infos[approval.interrupt_id])
+            except ResumeDataError as error:
+                await self._settlement.cancel_decision(approval, error)
+        return answers if len(answers) == len(decided) else None
 
     async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
         """Record that the run receives these decisions."""
