@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.errors import DirectoryError, NotApproverError
 from bot.people.approvers import approvers_of
 from bot.ports.people import CHANNEL, Actor, Directory, Person
 from bot.records.approval import Approval
-from bot.words import languages, say
+from bot.words import say
 
 NO_CHANNEL = ("channel_not_found", "not_in_channel")
 """Slack error codes of channels that the bot cannot read."""
@@ -47,13 +46,6 @@ class Access:
             DirectoryError: The look-up failed.
         """
         return _checked(await self.directory.person(actor.user_id), actor, team_id)
-
-    async def locale(self, user_id: str) -> str:
-        """Return a person's locale; empty if irrelevant or unknown."""
-        if len(languages()) > 1:
-            with suppress(DirectoryError):
-                return (await self.directory.person(user_id)).locale
-        return ""
 
     async def _check_entitled(self, approval: Approval, user_id: str) -> None:
         if not await self.is_entitled(approval, user_id):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypeVar
@@ -17,6 +18,7 @@ from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.people import DelegationRecord
 from bot.records.terms import CODE, Group, Terms, TermsError
+from bot.words import languages
 
 
 class PowersNow(Protocol):
@@ -98,15 +100,16 @@ class PeopleLookup:
             handed: Delegations already read for this click; None reads them.
         """
         view = _View(approval, self.clock())
-        if handed is None:
-            handed = await self._handed(approval, terms)
+        if handed is None and self.delegations is not None and terms.delegation:
+            records = await self.delegations.current(approval.team_id, now_ms=self.clock())
+            handed = delegations_of(records)
         definitions = {name: self._definitions(terms, name) for name in set(groups)}
         everything = [group for both in definitions.values() for group in both]
         actors = {actor.user_id: actor for actor in people}
         name = approval.approval_id
         handed = [
             delegation
-            for delegation in handed
+            for delegation in handed or ()
             if delegation.delegate in actors and delegation.is_for(name)
         ]
         for delegation in handed:  # both people must be active members
@@ -132,13 +135,6 @@ class PeopleLookup:
             delegations=tuple(handed),
             again=looked_up.again,
         )
-
-    async def _handed(self, approval: Approval, terms: Terms) -> tuple[Delegation, ...]:
-        """Return the valid delegations that the terms accept."""
-        if self.delegations is None or not terms.delegation:
-            return ()
-        records = await self.delegations.current(approval.team_id, now_ms=self.clock())
-        return delegations_of(records) if records else ()
 
     def _definitions(self, terms: Terms, name: str) -> tuple[Group, ...]:
         """Return the frozen and the current definition: only members of both count."""
@@ -264,15 +260,11 @@ class _View:
         for name in channels_of(group, self.approval):
             if name not in looked_up.channels:
                 return None
-            parts.append(self._of_channel(name, looked_up.channels[name]))
+            members = looked_up.channels[name]
+            if len(members) <= MOST_MEMBERS:  # in a larger channel, no member may decide
+                frozen = frozen_members(self.approval) or {}
+                parts.append(members & frozen.get(name, frozenset()))
         return frozenset.union(*parts)
-
-    def _of_channel(self, name: str, members: frozenset[str]) -> frozenset[str]:
-        """Return current members among the frozen ones; empty for a large channel."""
-        if len(members) > MOST_MEMBERS:
-            return frozenset()
-        frozen = frozen_members(self.approval) or {}
-        return members & frozen.get(name, frozenset())
 
 
 async def left_by_requester(
@@ -294,6 +286,14 @@ async def left_by_requester(
     if is_direct(approval) or by in await directory.channel_members(approval.channel_id):
         return ""
     return "channel"
+
+
+async def locale_of(directory: Directory, user_id: str) -> str:
+    """Return a person's locale; empty if irrelevant or unknown."""
+    if len(languages()) > 1:
+        with suppress(DirectoryError):
+            return (await directory.person(user_id)).locale
+    return ""
 
 
 def problem_of(person: Person, actor: Actor, team_id: str) -> Problem | None:

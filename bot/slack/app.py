@@ -205,7 +205,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
     client, team_id = parts.slack.client, parts.slack.team_id
     clock, spawn = parts.process.clock, parts.tasks.spawn
     outbox, notices, homes = parts.outbox, parts.slack.notices, parts.homes
-    responder = Responder(access=approvals.access, patience=parts.process.patience)
+    responder = Responder(directory=approvals.access.directory, patience=parts.process.patience)
     decisions = Decisions(approvals=approvals, check_call=catalog.check_call, clock=clock)
     on_pending = SecondaryActions(storage, approvals, clock, parts.explanations.offered)
     viewers = Viewers(approvals.access.directory, approvals.policy, clock, storage.delegations)

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 from bot.errors import NotRecordedError
-from bot.people.access import Access
+from bot.people.lookup import locale_of
+from bot.ports.people import Directory
 from bot.words import speaking
 
 T = TypeVar("T")
@@ -20,11 +21,11 @@ class Responder:
     """Runs the work of listeners.
 
     Attributes:
-        access: Looks up people's locales.
+        directory: Looks up people's locales.
         patience: Longest time to handle a click.
     """
 
-    access: Access
+    directory: Directory
     patience: timedelta
 
     async def run(self, user_id: str, work: Awaitable[T]) -> T:
@@ -45,5 +46,5 @@ class Responder:
 
     async def speak_to(self, user_id: str, work: Awaitable[T]) -> T:
         """Run work that responds to a person, in their language; English if unknown."""
-        with speaking(await self.access.locale(user_id)):
+        with speaking(await locale_of(self.directory, user_id)):
             return await work

@@ -22,6 +22,7 @@ from bot.errors import (
     UserFacingError,
 )
 from bot.people.access import Access
+from bot.people.lookup import locale_of
 from bot.ports.notifier import NO_OFFER, Offer
 from bot.ports.people import Actor
 from bot.ports.process import Clock
@@ -384,7 +385,7 @@ class ThreadInbox:
         waiting = (approval for approval in opened if approval.status is Status.PENDING)
         questions = [approval for approval in waiting if approval.kind is Kind.QUESTION]
         for message in new:
-            with speaking(await self.access.locale(message.user_id)):  # in the author's language
+            with speaking(await locale_of(self.access.directory, message.user_id)):
                 await self._sort_one(work, message, questions, admitted)
         return admitted
 

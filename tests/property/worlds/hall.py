@@ -212,7 +212,7 @@ class Hall:
             raise NotImplementedError  # no list is shown
 
         client = cast(AsyncWebClient, self.bolt)
-        responder = Unhurried(access=office.access, patience=CLICK_PATIENCE)
+        responder = Unhurried(directory=office.access.directory, patience=CLICK_PATIENCE)
         decisions = Decisions(
             approvals=office.approvals, check_call=catalog.check_call, clock=office.clock
         )
