@@ -23,7 +23,6 @@ from bot.config.values import Log
 from bot.observability.events import BotEvent, EntriesWritten, context
 from bot.redaction.mask import mask, mask_text, mask_values
 from bot.redaction.rules import NO_RULES, MaskRules, with_secrets
-from storage.audit import AuditEntry
 
 logger = logging.getLogger(__name__)
 
@@ -100,14 +99,10 @@ class StepLog:
             # Entries are appended again wherever a crash could have prevented them.
             if entry.action in _STEPS and entry.entry_id not in self._logged:
                 self._logged[entry.entry_id] = True
-                self._log(entry)
-
-    @staticmethod
-    def _log(entry: AuditEntry) -> None:
-        ids = {"thread_id": entry.thread_id, "approval_id": entry.approval_id}
-        ids |= {name: str(entry.detail.get(name, "")) for name in ("address", "outcome")}
-        known = {name: value for name, value in ids.items() if value}
-        logger.info("%s", entry.action, extra={"action": "step", **known})
+                ids = {"thread_id": entry.thread_id, "approval_id": entry.approval_id}
+                ids |= {name: str(entry.detail.get(name, "")) for name in ("address", "outcome")}
+                known = {name: value for name, value in ids.items() if value}
+                logger.info("%s", entry.action, extra={"action": "step", **known})
 
 
 class _Masker:

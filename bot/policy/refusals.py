@@ -233,7 +233,9 @@ class _Voter:
             # Distinguish people who may vote later from people who never may.
             later = self._may(self._ballot.stages, steps=len(self._ballot.terms.escalate))
             return RefusalCode.NOT_YOUR_TURN if later else RefusalCode.NOT_APPROVER
-        if self._lacks_reason():
+        terms, choice = self._ballot.terms, self._attempt.choice
+        needs_reason = {APPROVE: terms.approve_reason, REJECT: terms.reject_reason}
+        if needs_reason.get(choice, False) and is_blank(self._attempt.note):
             return RefusalCode.REASON_REQUIRED
         if not self._is_stop and not self._attempt.has_seen:
             return RefusalCode.NOT_SEEN
@@ -280,11 +282,6 @@ class _Voter:
             return True
         later = self._may(ballot.stages[number:], steps=len(ballot.terms.escalate))
         return None if later is None else not later
-
-    def _lacks_reason(self) -> bool:
-        terms, choice = self._ballot.terms, self._attempt.choice
-        wanted = {APPROVE: terms.approve_reason, REJECT: terms.reject_reason}
-        return wanted.get(choice, False) and is_blank(self._attempt.note)
 
     def _stop(self) -> CastVote | RefusalCode:
         """Return a rejection by the first right that permits it. It needs no free slot."""

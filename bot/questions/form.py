@@ -216,9 +216,9 @@ def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
     options = tuple(_option_from(option) for option in _list(data.get("options", [])))
     if len({option.id for option in options}) < len(options):
         raise ValueError("two options have one id")
-    schema = data.get("schema")
+    name, schema = _text(data, FORM), data.get("schema")
     return AnswerForm(
-        form=_form(_text(data, FORM)),
+        form=name if name in _ADDED else Form(name),
         schema=_object(schema) if schema is not None else None,
         is_wrapped=data.get("is_wrapped") is True,
         question=_text(data, "question"),
@@ -240,10 +240,6 @@ def _ask_from(data: Mapping[str, Json]) -> AnswerForm:
 
 
 _OURS = frozenset(map(str, Form))
-
-
-def _form(name: str) -> str:
-    return name if name in _ADDED else Form(name)
 
 
 def _option_fields(option: Option) -> Json:

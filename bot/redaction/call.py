@@ -350,18 +350,15 @@ def _replaced(word: str | Mask, clear: str, mask: Mask) -> Iterator[str | Mask]:
 # ---- writing -----------------------------------------------------------------------------------
 
 
-def _quoted(text: str) -> str:
-    """Quote a text that people could mistake for another value or for no value."""
-    return json.dumps(text, ensure_ascii=False) if _needs_quotes(text) else text
-
-
 _SCALAR = re.compile(
     r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|-?Infinity|NaN|\".*\"", re.DOTALL
 )
 
 
-def _needs_quotes(text: str) -> bool:
-    return text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
+def _quoted(text: str) -> str:
+    """Quote a text that people could mistake for another value or for no value."""
+    needs_quotes = text != text.strip() or text == "" or _SCALAR.fullmatch(text) is not None
+    return json.dumps(text, ensure_ascii=False) if needs_quotes else text
 
 
 def _as_data(value: object) -> object:

@@ -152,7 +152,8 @@ def _leaves(value: object) -> Iterator[str]:
 def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
     # {"name": "DB_PASSWORD", "value": "…"}: a list of variables or headers
     label = next((value[name] for name in ("name", "key", "Name", "Key") if name in value), "")
-    secret_label = label if isinstance(label, str) and _says_what(label) else ""
+    is_telling = isinstance(label, str) and (is_secret_key(label) or names_card(label))
+    secret_label = str(label) if is_telling else ""
     secret = secret_fields(value)
     masked: dict[str, object] = {}
     for key, item in value.items():
@@ -162,10 +163,6 @@ def _mask_object(value: Mapping[str, object]) -> dict[str, object]:
         place = secret_label if secret_label and str(key).lower() == "value" else str(key)
         masked[text] = mask("secret" if key in secret else place, item)
     return masked
-
-
-def _says_what(name: str) -> bool:
-    return is_secret_key(name) or names_card(name)
 
 
 def _mask_list(items: Sequence[object], key: str) -> list[object]:

@@ -30,23 +30,15 @@ def address_of(body: Mapping[str, Any]) -> str:
 
 def actor_of(context: AsyncBoltContext, body: Mapping[str, Any]) -> Actor:
     """Return the sender of a payload, from the verified request."""
-    payload = body.get("trigger_id")
+    payload, team = body.get("trigger_id"), body.get("team")
+    # For a form, Bolt names the workspace where the app is installed, not the one of the sender.
+    team_id = team.get("id") if isinstance(team, Mapping) else None
     return Actor(
         payload=payload if isinstance(payload, str) else "",
         user_id=context.actor_user_id or context.user_id or "",
-        team_id=_team_of(body) or context.actor_team_id or "",
+        team_id=team_id if team_id and isinstance(team_id, str) else context.actor_team_id or "",
         enterprise_id=context.actor_enterprise_id or "",
     )
-
-
-def _team_of(body: Mapping[str, Any]) -> str:
-    """Return the workspace of the sender of a click or a form; empty if the payload has none.
-
-    For a form, Bolt names the workspace where the app is installed instead.
-    """
-    team = body.get("team")
-    team_id = team.get("id") if isinstance(team, Mapping) else None
-    return team_id if isinstance(team_id, str) else ""
 
 
 def action_of(body: Mapping[str, Any], *, what: str = "this button") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from bot.policy.entries import BreakGlassEntry, EditEntry
+from bot.policy.entries import EditEntry
 from bot.policy.evaluation.context import Gate, ToolFacts
 from bot.policy.evaluation.merge import APPROVERS, plain_name, slots_of, with_own_names
 from bot.policy.model import (
@@ -139,7 +139,11 @@ def _terms(
 ) -> Terms:
     edit, editors = _editing(ask.edit, tool.gate)
     risk = ask.risk or tool.risk
-    always_ask = bool(ask.always_ask)
+    always_ask, override = bool(ask.always_ask), ask.break_glass
+    if always_ask or override is None or not override.by:
+        break_glass = None
+    else:
+        break_glass = BreakGlass(groups=override.by, alert=override.alert)
     terms = Terms(
         rules=(name,) if name else (),
         stages=stages,
@@ -155,7 +159,7 @@ def _terms(
         reject_reason=bool(ask.reason and ask.reason.reject == "required"),
         reasons=ask.reasons or (),
         grants=None if always_ask or slots_of(stages) != 1 else _grants(ask),
-        break_glass=None if always_ask else _break_glass(ask.break_glass),
+        break_glass=break_glass,
         delegation=ask.delegation is not False,
         always_ask=always_ask,
     )
@@ -195,10 +199,6 @@ def _grants(ask: AskEntry) -> GrantTerms | None:
     if limits is None or not limits.max_uses:
         return None
     return GrantTerms(max_time_s=limits.max_time, max_uses=limits.max_uses, vary=limits.vary)
-
-
-def _break_glass(entry: BreakGlassEntry | None) -> BreakGlass | None:
-    return BreakGlass(groups=entry.by, alert=entry.alert) if entry and entry.by else None
 
 
 def _escalation(ask: AskEntry, stages: tuple[Stage, ...]) -> tuple[Escalation, ...]:

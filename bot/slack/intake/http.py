@@ -60,7 +60,11 @@ def web_app(
         except UNREADABLE as error:
             return _unreadable(error, status=400)
         with answering():
-            response = await _answer(bolt, received)
+            try:
+                response = await to_aiohttp_response(await bolt.async_dispatch(received))
+            except UNREADABLE as error:
+                # Signed but malformed: a repetition would not help, so accept it, as over a socket.
+                response = _unreadable(error, status=200)
             # Send the response here, because held-back work starts after this block.
             try:
                 await response.prepare(request)
@@ -112,14 +116,6 @@ async def _read(request: web.Request) -> AsyncBoltRequest:
     if (request.charset or "utf-8").lower() not in _CHARSETS:
         raise ValueError("Slack writes UTF-8")
     return await to_bolt_request(request)
-
-
-async def _answer(bolt: AsyncApp, received: AsyncBoltRequest) -> web.Response:
-    try:
-        return await to_aiohttp_response(await bolt.async_dispatch(received))
-    except UNREADABLE as error:
-        # Signed but malformed: a repetition would not help, so accept it, as over a socket.
-        return _unreadable(error, status=200)
 
 
 def _unreadable(error: Exception, *, status: int) -> web.Response:

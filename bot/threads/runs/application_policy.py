@@ -129,10 +129,11 @@ class BotPolicy:
         tool = ToolFacts(name=call.tool, tags=call.tags, risk=call.risk)
         rulings = rulings_in(code)
         origin = await self.storage.threads.origin_of(thread_of(call.thread))
+        needs_requesters = any(rule.when.requester is not None for rule in rulebook.file.rules)
         question = PolicyQuestion(
             tool=tool,
             arguments=call.arguments,
-            requesters=await self._requesters(rulebook, call),
+            requesters=await self._all_requesters(call) if needs_requesters else (),
             channel=channel_of(thread_of(call.thread)),
             agent=next(reversed(Address.parse(call.address).agents), ""),
             # Settings demand no approval by themselves: they name approvers for gates in code.
@@ -198,12 +199,6 @@ class BotPolicy:
             reason="" if isinstance(ruling, Allow) else ruling.reason,
             policy=self.in_force().file_hash,
         )
-
-    async def _requesters(self, rulebook: PolicyEvaluator, call: PolicyCall) -> tuple[str, ...]:
-        """Return the requesters of a call, looked up only if a rule needs them."""
-        if all(entry.when.requester is None for entry in rulebook.file.rules):
-            return ()
-        return await self._all_requesters(call)
 
     async def _all_requesters(self, call: PolicyCall) -> tuple[str, ...]:
         thread = await self.storage.threads.get(thread_of(call.thread))
