@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agents.core.digest import canonical_json
@@ -249,66 +248,6 @@ def _act_of(approval: Approval, decision: Decision) -> Act:
     return _ENDS.get(decision.status, Act.DECIDED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteEvidence:
-    """Evidence on which a vote was counted.
-
-    Attributes:
-        payload: Id of the Slack payload.
-        person: The person as looked up at the vote, as a mapping.
-        groups: Names of the groups through which the vote counts.
-        groups_read_ms: When the groups were looked up.
-        shown: Digest of the call that the person saw.
-        digest: Digest of the call that the vote is for.
-        ruling: Digest of the rule's decision.
-        file: Hash of the policy file in force; empty without a file.
-        for_id: Id of the delegating person; empty without a delegation.
-    """
-
-    payload: str
-    person: Mapping[str, object]
-    groups: Sequence[str]
-    groups_read_ms: int
-    shown: str
-    digest: str
-    ruling: str
-    file: str = ""
-    for_id: str = ""
-
-
-def vote_entry(
-    approval: Approval, choice: str, evidence: VoteEvidence, *, by: str, at_ms: int, note: str = ""
-) -> AuditEntry:
-    """Build the entry of a vote with its evidence.
-
-    Args:
-        approval: The approval with the vote.
-        choice: `approve`, `reject`, or how a doubt is settled.
-        evidence: The evidence. Empty fields are stored, too.
-        by: Slack user id of the voter.
-        at_ms: When the vote was cast.
-        note: Text that the voter added.
-    """
-    return entry_of(
-        Act.VOTED,
-        key=f"{approval.approval_id}:{by}:{at_ms}",
-        at_ms=at_ms,
-        about=approval,
-        by=by,
-        behalf_of=evidence.for_id,
-        choice=choice,
-        note=note,
-        payload=evidence.payload or None,
-        person=dict(evidence.person),
-        groups=list(evidence.groups),
-        groups_read_ms=evidence.groups_read_ms,
-        shown=evidence.shown or None,
-        digest=evidence.digest or None,
-        ruling=evidence.ruling or None,
-        file=evidence.file or None,
-    )
-
-
 def vote_entries(approval: Approval) -> list[AuditEntry]:
     """Build the entries of all current votes, after the entry of the last edit.
 
@@ -358,26 +297,29 @@ def edit_entries(approval: Approval) -> list[AuditEntry]:
 
 
 def entries_of_votes(approval: Approval, votes: Sequence[CastVote] = ()) -> list[AuditEntry]:
-    """Build the entries of an approval's current votes and of the given earlier votes."""
+    """Build the entries of an approval's current votes and of the given earlier votes.
+
+    They name the grounds on which a vote counted. Missing grounds are recorded as missing.
+    """
     ballot = ballot_of(approval)
     return [
-        vote_entry(
-            approval,
-            vote.choice,
-            VoteEvidence(
-                payload=vote.grounds.payload,
-                person=vote.grounds.person(vote.by),
-                groups=vote.groups,
-                groups_read_ms=vote.grounds.read_ms,
-                shown=vote.grounds.shown,
-                digest=vote.digest,
-                ruling=ballot.terms.digest,
-                file=vote.grounds.file,
-                for_id=vote.on_behalf_of,
-            ),
-            by=vote.by,
+        entry_of(
+            Act.VOTED,
+            key=f"{approval.approval_id}:{vote.by}:{vote.at_ms}",
             at_ms=vote.at_ms,
+            about=approval,
+            by=vote.by,
+            behalf_of=vote.on_behalf_of,
+            choice=vote.choice,
             note=vote.note,
+            payload=vote.grounds.payload or None,
+            person=vote.grounds.person(vote.by),
+            groups=list(vote.groups),
+            groups_read_ms=vote.grounds.read_ms,
+            shown=vote.grounds.shown or None,
+            digest=vote.digest or None,
+            ruling=ballot.terms.digest or None,
+            file=vote.grounds.file or None,
         )
         for vote in (*votes, *ballot.votes)
     ]

@@ -14,7 +14,7 @@ import pytest
 from agents.core.codec import Json
 from agents.models import call, say
 from bot.audit.acts import Act
-from bot.audit.entries import VoteEvidence, note, note_decision, resume_entries, vote_entry
+from bot.audit.entries import entries_of_votes, note, note_decision, resume_entries
 from bot.audit.report import json_line, line, story
 from bot.errors import (
     ApprovalClosedError,
@@ -22,7 +22,7 @@ from bot.errors import (
     NotApproverError,
     OutdatedCardError,
 )
-from bot.records.approval import Decision, Kind, Status
+from bot.records.approval import CastVote, Decision, Grounds, Kind, Status
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
 from storage.audit import AuditEntry
@@ -332,34 +332,35 @@ def test_entries_are_made_in_one_place_alone() -> None:
 async def test_a_vote_is_on_record_with_all_its_grounds(storage: SqliteStores) -> None:
     """A103: the vote of a delegate, by the shape that Slack's ids have."""
     approval = an_approval()
-    grounds = VoteEvidence(
-        payload="5012345678901.1234567890123.0a1b2c3d4e5f60718293a4b5c6d7e8f9",
-        person={"user_id": BEN, "team_id": "T1", "name": "Ben", "is_guest": False},
-        groups=["security"],
-        groups_read_ms=START_MS,
-        shown="a" * 64,
+    payload = "5012345678901.1234567890123.0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    grounds = Grounds(
+        payload=payload, name="Ben", team="T1", read_ms=START_MS, shown="a" * 64, file="d" * 64
+    )
+    vote = CastVote(
+        by=BEN,
+        choice="approve",
+        at_ms=START_MS,
         digest="b" * 64,
-        ruling="c" * 64,
-        file="d" * 64,
-        for_id=ADA,
+        note="fine",
+        on_behalf_of=ADA,
+        groups=("security",),
+        grounds=grounds,
     )
 
-    await storage.audit.append(
-        vote_entry(approval, "approve", grounds, by=BEN, at_ms=START_MS, note="fine")
-    )
+    await storage.audit.append(*entries_of_votes(approval, [vote]))
 
     (made,) = await story(storage, thread_id=approval.thread_id)
     assert (made.action, made.actor_id, made.for_id) == ("voted", BEN, ADA)
     assert made.detail == {
         "choice": "approve",
         "note": "fine",
-        "payload": grounds.payload,
-        "person": dict(grounds.person),
+        "payload": payload,
+        "person": grounds.person(BEN),
         "groups": ["security"],
         "groups_read_ms": START_MS,
         "shown": "a" * 64,
         "digest": "b" * 64,
-        "ruling": "c" * 64,
+        "ruling": approval.terms.digest,
         "file": "d" * 64,
     }
     assert f"by {BEN}  for {ADA}" in line(made)
@@ -367,23 +368,18 @@ async def test_a_vote_is_on_record_with_all_its_grounds(storage: SqliteStores) -
 
 
 def test_grounds_that_are_missing_are_on_record_as_missing() -> None:
-    bare = VoteEvidence(
-        payload="", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
-    )
-    made = vote_entry(an_approval(), "reject", bare, by=BEN, at_ms=START_MS)
-    grounds = {"payload", "person", "groups", "groups_read_ms", "shown", "digest", "ruling", "file"}
-    assert grounds <= set(made.detail)
+    bare = CastVote(by=BEN, choice="reject", at_ms=START_MS, digest="")
+    (made,) = entries_of_votes(an_approval(), [bare])
+    missing = {name: made.detail[name] for name in ("payload", "groups", "shown", "digest", "file")}
+    assert missing == {"payload": None, "groups": [], "shown": None, "digest": None, "file": None}
 
 
 async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStores) -> None:
-    bare = VoteEvidence(
-        payload="p", person={}, groups=(), groups_read_ms=0, shown="", digest="", ruling=""
-    )
     first = an_approval()
     for at_ms in (START_MS, START_MS + 1):
+        vote = CastVote(by=BEN, choice="approve", at_ms=at_ms, digest=first.digest)
         for _ in range(2):  # once more after a crash
-            made = vote_entry(first, "approve", bare, by=BEN, at_ms=at_ms)
-            await storage.audit.append(made)
+            await storage.audit.append(*entries_of_votes(first, [vote]))
     assert len(await story(storage, thread_id=first.thread_id)) == 2
 
 
