@@ -259,21 +259,18 @@ class TypeRegistry:
         except _UNFIT as error:
             raise UnstorableValueError(_name(entry.kind), f"writing it failed: {error}") from error
         data = _tagged(entry.name, self._encode(written))
-        if entry.is_same is not None:
-            self._read_back(entry, entry.is_same, value, written)
-        return data
-
-    def _read_back(self, entry: _Entry, is_same: _Same, value: object, written: object) -> None:
-        """Check that a value can be read back. The values in it are checked one by one."""
+        if entry.is_same is None:
+            return data
+        # Can the value be read back? The values in it were checked one by one.
         try:
-            restored = entry.read(written)
-            fault = "" if is_same(value, restored, written) else "it would come back changed"
+            is_same = entry.is_same(value, entry.read(written), written)
         except _UNFIT as error:
             raise UnstorableValueError(
                 _name(entry.kind), f"it could not be read again: {error}"
             ) from error
-        if fault:
-            raise UnstorableValueError(_name(entry.kind), fault)
+        if not is_same:
+            raise UnstorableValueError(_name(entry.kind), "it would come back changed")
+        return data
 
     def _decode(self, data: Json) -> object:
         if isinstance(data, list):

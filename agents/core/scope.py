@@ -68,12 +68,8 @@ class SessionValues(MutableMapping[str, object]):
                 self._values[key] = cast("list[object]", decode(value))[0]
 
 
-def _tell_nobody(_: InterruptNode) -> None:
-    return
-
-
-_on_claim: ContextVar[Callable[[InterruptNode], None]] = ContextVar(
-    "agents_on_claim", default=_tell_nobody
+_on_claim: ContextVar[Callable[[InterruptNode], None] | None] = ContextVar(
+    "agents_on_claim", default=None
 )
 
 
@@ -258,7 +254,8 @@ class RunContext:
             if point.id not in self.claimed:
                 own = point.own
                 self.claimed |= {point.id, own.id}
-                _on_claim.get()(own)
+                if (tell := _on_claim.get()) is not None:
+                    tell(own)
                 return own
         return None
 

@@ -98,21 +98,21 @@ class FunctionTool:
         # An answer to a removed gate must not be dropped.
         refuse_orphans()
         with contained(), old_interrupts():
-            result = await self._start(self.values(arguments))
+            values, function = self.values(arguments), self.function
+            result: object
+            if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+                result = function(**values)  # its code runs when the first part is requested
+            elif inspect.iscoroutinefunction(function):
+                result = await function(**values)
+            else:
+                result = await in_thread(function, **values)
+                # A plain function may return a coroutine, for example if it is wrapped.
+                result = await result if inspect.isawaitable(result) else result
             if inspect.isasyncgen(result):
                 return await _joined(cast("_Pieces", result))
             if inspect.isgenerator(result):
                 return await _joined(_pieces(cast("Generator[object, None, object]", result)))
         return result if isinstance(result, ToolReturn) else _result(result)
-
-    async def _start(self, values: dict[str, object]) -> object:
-        if inspect.isasyncgenfunction(self.function) or inspect.isgeneratorfunction(self.function):
-            return self.function(**values)  # its code runs when the first part is requested
-        if inspect.iscoroutinefunction(self.function):
-            return await self.function(**values)
-        result = await in_thread(self.function, **values)
-        # A plain function may return a coroutine, for example if it is wrapped.
-        return await result if inspect.isawaitable(result) else result
 
 
 def result_text(result: object) -> str:
