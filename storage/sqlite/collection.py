@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from storage.documents import (
@@ -172,27 +172,21 @@ class SqliteCollection(Collection[D]):
         return _text(content), _text(body)
 
     def _where(self, where: Where) -> tuple[str, dict[str, object]]:
-        return conditions(where, self._names, self._is_constant)
-
-    def _is_constant(self, name: str, operator: str, value: object) -> bool:
-        """Whether a condition must be written as a literal.
-
-        SQLite uses a partial index only if the text of the query has the index's literal condition.
-        """
-        return isinstance(value, str | int) and (name, operator, value) in self._constants
+        return conditions(where, self._names, self._constants)
 
 
 def conditions(
     where: Where,
     columns: Mapping[str, str],
-    is_constant: Callable[[str, str, object], bool] = lambda *_: False,
+    constants: Container[tuple[str, str, object]] = (),
 ) -> tuple[str, dict[str, object]]:
     """Build the SQL text of a condition, and its parameters.
 
     Args:
         where: The condition.
         columns: Column names in SQL, by field.
-        is_constant: Whether a condition must be written as a literal, to match a partial index.
+        constants: Conditions of partial indexes, as field, operator and value. These are written as
+            literals: SQLite uses a partial index only if the query has its condition as text.
     """
     parts, values = ["true"], dict[str, object]()
     for name, wanted in where.items():
@@ -204,7 +198,7 @@ def conditions(
                 values[place] = json.dumps(list(cast("Iterable[object]", value)))
             elif value is None:  # with `IS ?`, SQLite would not use a partial index
                 parts.append(f"{column} IS {'NOT ' if operator == '$ne' else ''}NULL")
-            elif is_constant(name, operator, value):
+            elif isinstance(value, str | int) and (name, operator, value) in constants:
                 parts.append(f"{column} {_OPERATORS[operator]} {_literal(value)}")
             else:
                 parts.append(f"{column} {_OPERATORS[operator]} :{place}")
