@@ -339,12 +339,9 @@ def blocked(approval: Approval, why: str, *, digest: str, now_ms: int) -> Approv
     return shown(approval, stuck=why, now_ms=now_ms, is_due=False) if is_same else None
 
 
-def _waits(approval: Approval, now_ms: int) -> bool:
-    return approval.status is Status.PENDING and approval.expires_ms > now_ms
-
-
 def _is_as_judged(approval: Approval, judged: Approval, now_ms: int) -> bool:
-    return approval.revision == judged.revision and _waits(approval, now_ms)
+    waits = approval.status is Status.PENDING and approval.expires_ms > now_ms
+    return waits and approval.revision == judged.revision
 
 
 def _of(judged: Approval, names: tuple[str, ...]) -> dict[str, Any]:

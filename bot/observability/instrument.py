@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agents.core.checkpoint import AmendingStore
 from bot.clock import steady_clock, system_nanoseconds
 from bot.observability import events
-from bot.records.approval import Approval, Decision, Status
+from bot.records.approval import Approval, Status
 from bot.records.messages import InboxStore, Message
 from bot.records.thread import Thread, ThreadStore
 from bot.stores import Stores
@@ -217,7 +217,10 @@ class _MeteredApprovals(_Told):
         **_: object,
     ) -> None:
         if stored.decision is not None and based_on.decision is None:
-            self._was_decided(stored, stored.decision)
+            self._tell(events.Decided(stored, stored.decision))
+            if stored.status is not Status.EXPIRED:
+                self._decided[stored.approval_id] = stored
+                self._undrawn[stored.approval_id] = stored
         if stored.escalation.steps and not based_on.escalation.steps:
             self._tell(events.Escalated(stored))
         if based_on.open and not stored.open:
@@ -226,12 +229,6 @@ class _MeteredApprovals(_Told):
             self._was_drawn(stored)
         if stored.attempts > based_on.attempts:
             self._tell(events.WorkFailed("approval"))
-
-    def _was_decided(self, approval: Approval, decision: Decision) -> None:
-        self._tell(events.Decided(approval, decision))
-        if approval.status is not Status.EXPIRED:
-            self._decided[approval.approval_id] = approval
-            self._undrawn[approval.approval_id] = approval
 
     def _went_on(self, approval: Approval) -> None:
         """Report that the run continued after a decision."""

@@ -235,19 +235,16 @@ class Ballot:
     def is_sure(self, snapshot: PeopleSnapshot) -> bool:
         """Whether all look-ups that an approval needs succeeded."""
         rights = Eligibility(self.terms, snapshot)
+        steps = max([self.steps, *(vote.steps for vote in self.votes)])
         needed = {
             group
             for stage in self.stages[: self.stage + 1]
             for requirement in stage.approve
-            for group in rights.groups(requirement, self._steps)
+            for group in rights.groups(requirement, steps)
         }
         # Later stages are not needed yet, so their groups may be unknown.
         people = {person for vote in self.votes for person in vote.persons}
         return snapshot.knows(people=people, groups=(*needed, *rights.excluded))
-
-    @property
-    def _steps(self) -> int:
-        return max([self.steps, *(vote.steps for vote in self.votes)])
 
     def _of_stage(self, votes: Sequence[CastVote], number: int) -> list[CastVote]:
         return [vote for vote in votes if self.is_doubt or vote.stage == number]

@@ -400,19 +400,15 @@ def _no_answer(approval: Approval, decision: Decision) -> object | None:
 
 def _peoples_answer(approval: Approval, info: object) -> object:
     try:
-        brief = _brief_as_asked(approval, info)
+        # The kind that the approval stores reads the info; if it cannot, another kind does.
+        kind = _kind_of(approval.kind, ask_of(approval))
+        brief = kind.read(info) if kind.form != Form.PROGRAM else None
+        brief = brief if brief is not None else brief_of(info)
         _check_shown(approval, brief)
         return _kind_of(brief.kind, brief.ask)(approval, brief.ask).answer(info)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         words = say("reason.not_read", id=approval.approval_id, error=error)
         raise ResumeDataError(words) from error
-
-
-def _brief_as_asked(approval: Approval, info: object) -> QuestionDraft:
-    """Read an info with the kind that the approval stores; if that fails, with another kind."""
-    kind = _kind_of(approval.kind, ask_of(approval))
-    brief = kind.read(info) if kind.form != Form.PROGRAM else None
-    return brief if brief is not None else brief_of(info)
 
 
 def _check_shown(approval: Approval, brief: QuestionDraft) -> None:

@@ -353,12 +353,10 @@ def _from_stored(value: object, info: ValidationInfo) -> object:
     return Terms.from_text(value)
 
 
-def _to_stored(terms: Terms) -> str:
-    return terms.text
-
-
 StoredTerms = Annotated[
-    Terms, BeforeValidator(_from_stored), PlainSerializer(_to_stored, when_used="json")
+    Terms,
+    BeforeValidator(_from_stored),
+    PlainSerializer(lambda terms: terms.text, return_type=str, when_used="json"),
 ]
 """Terms as a field of a document. They are stored as a text with all values, so that a later
 default changes no stored terms."""

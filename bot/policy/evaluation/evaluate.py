@@ -212,14 +212,11 @@ class PolicyEvaluator:
     def _bench(self, tool: ToolFacts, *, gated: bool) -> _Bench:
         key = (tool, gated)
         bench = self._benches.get(key)
-        if bench is None:
-            if len(self._benches) >= _TOOLS:
-                self._benches.clear()
-            bench = self._benches[key] = self._made_bench(tool, gated=gated)
-        return bench
-
-    def _made_bench(self, tool: ToolFacts, *, gated: bool) -> _Bench:
-        bench = _Bench(tool, {}, {})
+        if bench is not None:
+            return bench
+        if len(self._benches) >= _TOOLS:
+            self._benches.clear()
+        bench = self._benches[key] = _Bench(tool, {}, {})
         for place, rule in enumerate(self._rules):
             if why := rule.misses(tool, gated=gated):
                 bench.misses[place] = Step(rule.name, truth=False, why=why)

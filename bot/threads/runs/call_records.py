@@ -142,7 +142,7 @@ class CallRecords:
     async def show_start(self, turn: OpenTurn, address: str) -> None:
         """Let the cards show that a call runs; of a quick call they show only the result."""
         if self.quick:
-            turn.showing[address] = asyncio.create_task(self._show_later(turn, address))
+            turn.showing[address] = asyncio.create_task(self._show(turn, address, after=self.quick))
         else:
             await self._show(turn, address)
 
@@ -166,12 +166,10 @@ class CallRecords:
         for approval in turn.at(news.at):
             await self._record(turn, approval, news, closes=news.state in ENDED)
 
-    async def _show_later(self, turn: OpenTurn, address: str) -> None:
-        await asyncio.sleep(self.quick.total_seconds())
-        await self._show(turn, address)
-
-    async def _show(self, turn: OpenTurn, address: str) -> None:
+    async def _show(self, turn: OpenTurn, address: str, *, after: timedelta = timedelta(0)) -> None:
         """Let the cards show that a call runs. A failure stops nothing."""
+        if after:
+            await asyncio.sleep(after.total_seconds())
         for approval in turn.at(address):
             name, write = approval.approval_id, partial(redrawn, now_ms=self.clock())
             try:
