@@ -163,7 +163,7 @@ class HouseGate(_RuledGate):
 def house(policy: ApplicationPolicy) -> House:
     """Prepare an application's policy for a run."""
 
-    def guard(tool: Tool, in_code: bool) -> Tool:  # noqa: FBT001 - see `House`
+    def guard(tool: Tool, *, in_code: bool = False) -> Tool:
         scope = current_scope("a house")
         has_gates = any(True for _ in gates_in(tool))
         # The policy itself may have requested approval of this call already.

@@ -593,7 +593,7 @@ class CallGate(ToolWrapper, ABC):
         if any(agreed(gate, gate_state) or gate_state.allow for gate, gate_state in passed):
             # This gate or an outer one has already applied the policy.
             return self.tool
-        return house.guarded(self.tool, in_code=any(not gate.fills_in for gate, _ in passed))
+        return house.guard(self.tool, in_code=any(not gate.fills_in for gate, _ in passed))
 
     async def _start(self, state: GateState, arguments: dict[str, Json]) -> ToolReturn | None:
         """Record the start of the call; request approval again if it is no longer valid.

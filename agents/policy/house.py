@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -114,19 +114,31 @@ class ApplicationPolicy(Protocol):
 _METHODS = ("rule", "note", "grant", "wait")
 
 
+class Guard(Protocol):
+    """Adds the gate by which the policy evaluates each call."""
+
+    def __call__(self, tool: Tool, *, in_code: bool = False) -> Tool:
+        """Return the tool with that gate; the tool itself if it needs none.
+
+        Args:
+            tool: The tool.
+            in_code: Whether the tool has gates in code, none of which had to ask.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """The application's policy as part of a run.
 
     Attributes:
         policy: The policy.
-        guard: Adds the policy's own gate to a tool that needs one, else returns the tool. Takes the
-            tool, and whether it has gates in code.
+        guard: Adds the policy's own gate to tools.
         time_limit: Maximum time of an evaluation, in seconds.
     """
 
     policy: ApplicationPolicy
-    guard: Callable[[Tool, bool], Tool]
+    guard: Guard
     time_limit: float = TIME_LIMIT
 
     def __post_init__(self) -> None:
@@ -137,13 +149,6 @@ class House:
                 f"the policy {type(self.policy).__name__} has no {', '.join(missing)}; "
                 "inherit from ApplicationPolicy"
             )
-
-    def guarded(self, tool: Tool, *, in_code: bool = False) -> Tool:
-        """Return the tool with a gate by which the policy evaluates each call.
-
-        `in_code` says that the tool has gates in code, none of which had to ask.
-        """
-        return self.guard(tool, in_code)
 
     async def ruling(self, call: PolicyCall, code: Ruling | None, *, inside: bool) -> Ruling:
         """Evaluate the policy. Any failure denies the call; a denial of code is final."""

@@ -250,7 +250,7 @@ class _Execution:
         )
         house = house_of(run.house)
         with entered(scope):
-            guarded = house.guarded(tool) if house else tool
+            guarded = house.guard(tool) if house else tool
         is_free = guarded is tool and not tool.definition.gates
         if is_free:  # no gate: only the tool itself may ask
             scope = self._with_its_answers(scope, settled)

@@ -164,7 +164,7 @@ async def test_what_code_denies_is_no_failure_when_the_house_fails() -> None:
     def fail(_: PolicyCall) -> Ruling:
         raise RuntimeError
 
-    guarded = House(TestHouse(fail), guard=lambda tool, _: tool)
+    guarded = House(TestHouse(fail), guard=lambda tool, **_: tool)
     call = PolicyCall(tool="pay", arguments={})
     says = [await guarded.ruling(call, code, inside=False) for code in (Deny("no"), Allow())]
     assert says == [Deny("no"), Deny("the policy failed", failed=True)]
