@@ -33,6 +33,9 @@ Unit: TypeAlias = Sequence[Statement]
 
 Result: TypeAlias = list[Rows] | StorageError
 
+Watch: TypeAlias = Callable[[], StoreUnavailableError | None]
+"""Returns why the file cannot be used now, or None."""
+
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
@@ -54,12 +57,15 @@ def transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") 
             connection.execute("ROLLBACK")
 
 
-def run_units(connection: sqlite3.Connection, units: Sequence[Unit]) -> list[Result]:
+def run_units(connection: sqlite3.Connection, watch: Watch, units: Sequence[Unit]) -> list[Result]:
     """Run units in one transaction, each with its own result; never raises.
 
-    If the transaction fails as a whole, the error is the result of each unit.
+    If the file cannot be used, or the transaction fails as a whole, the error is the result of
+    each unit.
     """
     try:
+        if (fault := watch()) is not None:
+            return [fault] * len(units)
         _end_left_over(connection)
         return _run(connection, units)
     except BaseException as error:  # noqa: BLE001 - each caller waits for a result

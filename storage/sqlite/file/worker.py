@@ -25,6 +25,7 @@ from storage.sqlite.file.statements import (
     Statement,
     Unit,
     Values,
+    Watch,
     run_alone,
     run_one,
     run_units,
@@ -45,9 +46,6 @@ Prepare: TypeAlias = Callable[[sqlite3.Connection], None]
 
 Call: TypeAlias = Callable[..., Awaitable[Any]]
 """Calls a function in the thread of the connection."""
-
-Watch: TypeAlias = Callable[[], StoreUnavailableError | None]
-"""Returns why the file cannot be used now, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,18 +224,11 @@ class Worker:
     async def _results(self, units: Sequence[Unit]) -> list[Result]:
         try:
             results: list[Result] = await self._call(
-                _run_watched, self._connection, self._watch, units
+                run_units, self._connection, self._watch, units
             )
         except Exception as error:  # noqa: BLE001 - each caller waits for a result
             return [unexpected(error)] * len(units)
         return results
-
-
-def _run_watched(
-    connection: sqlite3.Connection, watch: Watch, units: Sequence[Unit]
-) -> list[Result]:
-    fault = watch()
-    return [fault] * len(units) if fault is not None else run_units(connection, units)
 
 
 def _clear_log(connection: sqlite3.Connection) -> bool:
