@@ -119,8 +119,14 @@ class Asking:
             DirectoryError: See `request`.
         """
         infos = {context.id: context.info for context in pending if asks_people(context)}
-        known, read = await self._open(work, infos)
-        decided = [approval for approval in read if approval.interrupt_id in infos]
+        opened, work.opened = work.opened, None  # they change from now on
+        if opened is None:
+            opened = await open_of(self.storage.approvals, work.thread.thread_id)
+        self.attendance.saw(work.thread.thread_id, opened)
+        known = frozenset(approval.interrupt_id for approval in opened)
+        asked = [approval for approval in opened if approval.interrupt_id in infos]
+        gone = [approval for approval in opened if approval.interrupt_id not in infos]
+        decided = [approval for approval in asked if approval.status is not Status.PENDING]
         missing = infos.keys() - known
         if missing:
             new = await self.request(work, pending, known=known)
@@ -129,7 +135,6 @@ class Asking:
             names = [approval_id_of(interrupt_id) for interrupt_id in closed]
             approvals = [*new, *(await get_all(self.storage.approvals, names))]
             decided += [approval for approval in approvals if approval.status is not Status.PENDING]
-        gone = [approval for approval in read if approval.interrupt_id not in infos]
         places = {name: place for place, name in enumerate(infos)}
         return PendingApprovals(
             infos=infos,
@@ -137,22 +142,6 @@ class Asking:
             decided=sorted(decided, key=lambda approval: places[approval.interrupt_id]),
             gone=gone,
         )
-
-    async def _open(
-        self, work: ThreadPass, waiting: Collection[str]
-    ) -> tuple[frozenset[str], Sequence[Approval]]:
-        """Return interrupts with open approvals, and decided or orphaned approvals."""
-        thread_id = work.thread.thread_id
-        approvals, work.opened = work.opened, None  # they change from now on
-        if approvals is None:
-            approvals = await open_of(self.storage.approvals, thread_id)
-        self.attendance.saw(thread_id, approvals)
-        known = frozenset(approval.interrupt_id for approval in approvals)
-        return known, [
-            approval
-            for approval in approvals
-            if approval.status is not Status.PENDING or approval.interrupt_id not in waiting
-        ]
 
     async def _made(
         self,
