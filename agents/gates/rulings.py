@@ -17,7 +17,7 @@ from agents.core.address import Address
 from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json, register
 from agents.core.digest import canonical_json
-from agents.core.scope import current_address
+from agents.core.scope import current_scope
 from agents.policy.base import Allow, Deny
 
 DEFAULT_RULE = "always"
@@ -179,7 +179,7 @@ def inside(*gates: Around) -> Iterator[None]:
 
 def gates_around() -> tuple[Around, ...]:
     """Return the outer gates of the current gate, outermost first."""
-    here = current_address()
+    here = current_scope("a gate").address
     # Gates around an outer call do not belong to this call.
     return tuple(outer for outer in _around.get() if outer.address == here)
 

@@ -79,12 +79,16 @@ class HeldPolicy:
 
 
 class LoadedPolicy:
-    """The current policy. Created by `load`; call `reload` regularly."""
+    """The current policy. Created by `load`; call `reload` regularly.
+
+    Attributes:
+        held: The current policy. Keep the object while a call is evaluated.
+    """
 
     def __init__(self, source: PolicySource, policy: CheckedPolicy) -> None:
         self._source = source
         self._policy = policy
-        self._held = self._hold(policy)
+        self.held = self._hold(policy)
         self._refused = ("", "")
         self._turn = asyncio.Lock()
 
@@ -98,11 +102,6 @@ class LoadedPolicy:
         policy = await source.check(await _read(source))
         await source.tell(PolicyNews(name=source.name, hash=policy.hash, in_force=policy.hash))
         return cls(source, policy)
-
-    @property
-    def held(self) -> HeldPolicy:
-        """The current policy. Keep the returned object while a call is evaluated."""
-        return self._held
 
     @property
     def file(self) -> PolicyFile:
@@ -157,7 +156,7 @@ class LoadedPolicy:
             await self._source.tell(news)
         self._refused = ("", "")
         if is_new:
-            self._policy, self._held = policy, self._hold(policy)
+            self._policy, self.held = policy, self._hold(policy)
         return is_new
 
     def _hold(self, policy: CheckedPolicy) -> HeldPolicy:
