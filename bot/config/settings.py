@@ -36,6 +36,8 @@ OURS = "COUNTERSIGN_"
 """Prefix of the bot's variables. An unknown variable with this prefix is an error."""
 FOR_TESTS = "COUNTERSIGN_TEST_"
 """Prefix of the test suite's variables, which the bot ignores."""
+OF_PROGRAMS = ("COUNTERSIGN_URL", "COUNTERSIGN_KEY", "COUNTERSIGN_KEY_FILE")
+"""Variables of programs that ask, which may run in the same shell; the bot ignores them."""
 
 
 _WHO_DECIDES = (
@@ -619,7 +621,9 @@ def variables() -> Mapping[str, str]:
 def _unknown(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[SettingsError]:
     for name in sorted(environ):
         upper = name.upper()
-        if not upper.startswith(OURS) or upper.startswith(FOR_TESTS) or name in names:
+        if not upper.startswith(OURS) or upper.startswith(FOR_TESTS):
+            continue
+        if name in names or name in OF_PROGRAMS:
             continue
         known = {
             variable.removeprefix(OURS): variable for variable in names if variable.startswith(OURS)

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from bot.commands.parser import parse
-from bot.config.settings import FOR_TESTS, variables
+from bot.config.settings import FOR_TESTS, OF_PROGRAMS, variables
 
 ROOT = Path(__file__).parents[2]
-OF_PROGRAMS = {"COUNTERSIGN_URL", "COUNTERSIGN_KEY", "COUNTERSIGN_KEY_FILE"}
-"""Variables of programs that ask."""
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 FENCE = re.compile(r"^\s*```sh\n(.*?)^\s*```$", re.MULTILINE | re.DOTALL)
 

@@ -250,6 +250,7 @@ def test_a_mistyped_name_is_refused(name: str, remedy: str) -> None:
 
 def test_variables_of_others_are_passed_over() -> None:
     others = {"COUNTERSIGN_TEST_MONGODB_URI": "x", "SLACK_CHANNEL": "x", "HOME": "/"}
+    others |= {"COUNTERSIGN_URL": "x", "COUNTERSIGN_KEY": "x", "COUNTERSIGN_KEY_FILE": "x"}
     assert Settings.load({**SOCKET, **others}) == Settings.load(SOCKET)
 
 
