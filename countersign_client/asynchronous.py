@@ -6,19 +6,21 @@ import asyncio
 import builtins
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import timedelta
+from functools import wraps
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import httpx
 from pydantic import BaseModel
 
 from countersign_client import asking, connection
 from countersign_client.binding import GatedCall
-from countersign_client.engine import Engine, Fault, Pause, Reply, Steps
-from countersign_client.requests import ExecutionMode, Request, Status
+from countersign_client.engine import Fault, Pause, Reply, Steps
+from countersign_client.operations import Begun, Operations
+from countersign_client.requests import Request, Status
 from countersign_client.runs import AsyncRun
 from countersign_client.webhooks import seconds
 
@@ -26,6 +28,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
 _T = TypeVar("_T")
+
+
+def _awaited(
+    operation: Callable[Concatenate[Operations, P], Steps[_T]],
+) -> Callable[Concatenate[AsyncCountersign, P], Coroutine[Any, Any, _T]]:
+    """Make a method that carries an operation out."""
+
+    @wraps(operation)
+    async def method(self: AsyncCountersign, /, *args: P.args, **kwargs: P.kwargs) -> _T:
+        steps = operation(self._operations, *args, **kwargs)
+        return await self._run(steps)
+
+    return method
 
 
 class AsyncCountersign:
@@ -62,7 +77,7 @@ class AsyncCountersign:
             CountersignError: Address or key is missing or malformed.
         """
         self._target = connection.target(url, key, None)
-        self._engine = Engine(patience=seconds(patience), now=self._now)
+        self._operations = Operations(patience=seconds(patience), now=self._now)
         self._given = http
         self._own: httpx.AsyncClient | None = None
         self._pid = os.getpid()
@@ -87,76 +102,16 @@ class AsyncCountersign:
             await self._own.aclose()
             self._own = None
 
-    async def create(  # noqa: PLR0913 - a request has many parts, each of them optional
-        self,
-        title: str,
-        *,
-        key: str,
-        kind: str = "approval",
-        tool: str | None = None,
-        arguments: Mapping[str, Any] | BaseModel | None = None,
-        why: str | None = None,
-        preview: str | Mapping[str, Any] | None = None,
-        schema: Mapping[str, Any] | type[BaseModel] | None = None,
-        options: Sequence[str | Mapping[str, str]] | None = None,
-        multiple: bool = False,
-        secret: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        risk: str | None = None,
-        execution: ExecutionMode = "once",
-        run_timeout: float | timedelta = 900,
-        channel: str | None = None,
-        group: str | None = None,
-        group_title: str | None = None,
-        people: Sequence[str] = (),
-        requested_for: str | None = None,
-        expires_in: float | timedelta | None = None,
-        repeat: Literal["same", "after_use"] = "same",
-        callback_url: str | None = None,
-        state: str | None = None,
-        metadata: Mapping[str, str] | None = None,
-        source: Mapping[str, str] | None = None,
-    ) -> Request:
-        """As `Countersign.create`."""
-        members = {k: v for k, v in locals().items() if k not in ("self", "title", "key")}
-        members["source"] = dict(source or {})
-        return await self._run(
-            self._engine.create(asking.idempotency_key(key), asking.body(title, **members))
-        )
-
-    async def approve(
-        self,
-        title: str,
-        *,
-        key: str,
-        tool: str,
-        arguments: Mapping[str, Any] | BaseModel,
-        wait: float | timedelta | None = None,
-        **more: Any,
-    ) -> Request:
-        """As `Countersign.approve`."""
-        made = await self.create(title, key=key, tool=tool, arguments=arguments, **more)
-        done = await self.wait(made, wait)
-        done.check(tool, asking.plain(arguments) or {})
-        return done
-
-    async def edit(
-        self,
-        title: str,
-        *,
-        key: str,
-        tool: str,
-        arguments: Mapping[str, Any] | BaseModel,
-        schema: Mapping[str, Any] | type[BaseModel] | None = None,
-        wait: float | timedelta | None = None,
-        **more: Any,
-    ) -> Request:
-        """As `Countersign.edit`."""
-        form = asking.form_of(arguments, schema)
-        made = await self.create(
-            title, key=key, kind="edit", tool=tool, arguments=arguments, schema=form, **more
-        )
-        return asking.edited(await self.wait(made, wait), tool, form)
+    create = _awaited(Operations.create)
+    approve = _awaited(Operations.approve)
+    edit = _awaited(Operations.edit)
+    get = _awaited(Operations.get)
+    find = _awaited(Operations.find)
+    wait = _awaited(Operations.wait)
+    cancel = _awaited(Operations.cancel)
+    report = _awaited(Operations.report)
+    delivered = _awaited(Operations.delivered)
+    introspect = _awaited(Operations.introspect)
 
     @overload
     async def ask(
@@ -194,41 +149,17 @@ class AsyncCountersign:
     async def ask(
         self, question: str, *, key: str, wait: float | timedelta | None = None, **more: Any
     ) -> str: ...
-    async def ask(
-        self,
-        question: str,
-        *,
-        key: str,
-        answer: type[BaseModel] | None = None,
-        wait: float | timedelta | None = None,
-        **more: Any,
-    ) -> Any:
+    async def ask(self, question: str, **asked: Any) -> Any:
         """As `Countersign.ask`."""
-        made = await self.create(question, key=key, **asking.question(answer, more))
-        return asking.answer(await self.wait(made, wait), answer, more)
-
-    async def get(self, id: str) -> Request:  # noqa: A002 - the word of the API
-        """As `Countersign.get`."""
-        return await self._run(self._engine.get(id))
-
-    async def find(self, key: str) -> Request | None:
-        """As `Countersign.find`."""
-        items, _ = await self._run(self._engine.page((("key", key), ("limit", 1)), None))
-        return items[0] if items else None
-
-    async def wait(
-        self, request: Request | str, timeout: float | timedelta | None = None
-    ) -> Request:
-        """As `Countersign.wait`."""
-        limit = None if timeout is None else seconds(timeout)
-        return await self._run(self._engine.wait(request, limit))
+        return await self._run(self._operations.ask(question, **asked))
 
     async def updates(self, request: Request | str) -> AsyncIterator[Request]:
         """As `Countersign.updates`."""
-        known = await self._run(self._engine.get(request))
+        request_id = request if isinstance(request, str) else request.id
+        known = await self._run(self._operations.get(request_id))
         yield known
         while not known.is_over:
-            known = await self._run(self._engine.change(known))
+            known = await self._run(self._operations.change(known))
             yield known
 
     async def list(
@@ -240,18 +171,14 @@ class AsyncCountersign:
     ) -> AsyncIterator[Request]:
         """As `Countersign.list`."""
         filters = asking.filters(status, group, metadata)
-        items, cursor = await self._run(self._engine.page(filters, None))
+        items, cursor = await self._run(self._operations.page(filters, None))
         while True:
             for item in items:
                 if asking.has(item, metadata):
                     yield item
             if not cursor:
                 return
-            items, cursor = await self._run(self._engine.page(filters, cursor))
-
-    async def cancel(self, request: Request | str, reason: str | None = None) -> Request:
-        """As `Countersign.cancel`."""
-        return await self._run(self._engine.cancel(request, reason))
+            items, cursor = await self._run(self._operations.page(filters, cursor))
 
     async def start(
         self,
@@ -262,44 +189,13 @@ class AsyncCountersign:
         runner: str | None = None,
     ) -> AsyncRun:
         """As `Countersign.start`."""
-        known = await self.get(request) if isinstance(request, str) else request
-        name = runner or connection.runner_name()
-        started = await self._run(self._engine.start(known, tool, arguments, name))
-        return self._made(known, dict(arguments), started)
+        return await self._started(self._operations.start(request, tool, arguments, runner))
 
     def execute(
         self, request: Request, *, runner: str | None = None
     ) -> AbstractAsyncContextManager[AsyncRun]:
         """As `Countersign.execute`; entering `async with` starts. Cancelling reports `unknown`."""
         return self._executed(request, runner)
-
-    async def report(
-        self,
-        request: Request | str,
-        outcome: Literal["running", "ran", "failed", "not_run", "unknown"],
-        summary: str | None = None,
-        *,
-        token: str | None = None,
-    ) -> Request:
-        """As `Countersign.report`."""
-        return await self._run(self._engine.report(request, outcome, summary, token))
-
-    async def delivered(self, request: Request | str) -> Request:
-        """As `Countersign.delivered`."""
-        return await self._run(self._engine.delivered(request))
-
-    async def introspect(
-        self,
-        token: str,
-        *,
-        tool: str,
-        request: str,
-        arguments: Mapping[str, Any],
-        consume: bool = True,
-    ) -> bool:
-        """As `Countersign.introspect`."""
-        steps = self._engine.introspect(token, tool, request, arguments, consume=consume)
-        return await self._run(steps)
 
     def gate(
         self, **options: Any
@@ -313,28 +209,19 @@ class AsyncCountersign:
 
     @asynccontextmanager
     async def _executed(self, request: Request, runner: str | None) -> AsyncIterator[AsyncRun]:
-        if request.execution.mode == "none":
-            request = await self.get(request.id)
-            run = self._made(request, request.approved().arguments or {}, None)
-        else:
-            decision = request.approved()
-            run = await self.start(
-                request,
-                tool=decision.tool or "",
-                arguments=decision.arguments or {},
-                runner=runner,
-            )
-        async with run:
+        async with await self._started(self._operations.execute(request, runner)) as run:
             yield run
 
-    def _made(self, request: Request, arguments: dict[str, Any], started: Any) -> AsyncRun:
+    async def _started(self, steps: Steps[Begun]) -> AsyncRun:
+        begun = await self._run(steps)
+
         async def report(outcome: str, summary: str | None, token: str) -> Request:
             patience = 0.0 if outcome == "running" else None
             return await self._run(
-                self._engine.report(request, outcome, summary, token, patience=patience)
+                self._operations.tell(begun.request, outcome, summary, token, patience)
             )
 
-        return AsyncRun(report, request, arguments, started)
+        return AsyncRun(report, begun)
 
     async def _run(self, steps: Steps[_T]) -> _T:
         answer: Reply | Fault | None = None

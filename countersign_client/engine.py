@@ -1,28 +1,23 @@
 """Decides what to send next: the client without a network, a clock or a thread.
 
-Each operation is a generator. It yields a `Send` or a `Pause`, gets a `Reply` or a `Fault` back,
-and returns its result. `countersign_client.sync` and `countersign_client.asynchronous` carry
-operations out.
+An operation is a generator. It yields a `Send` or a `Pause`, gets a `Reply` or a `Fault` back,
+and returns its result. `countersign_client.operations` has them, and both clients carry them out.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import re
-import secrets
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from math import ceil, inf
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from countersign_client.canonical import digest
 from countersign_client.errors import ApiError, Busy, InvalidRequest, KeyRefused, Unreachable
-from countersign_client.requests import Request, StillPending, not_started
+from countersign_client.requests import Request, StillPending
 
 HOLD = 50
 """Seconds that a poll asks to be held; proxies cut at 60."""
@@ -32,13 +27,10 @@ GRACE = 60.0
 """Seconds after `expires_at` at which a wait ends in any case."""
 LONGEST_PAUSE = 30.0
 LONGEST_RETRY = 300.0
-LONGEST_SUMMARY = 3000
 
 _T = TypeVar("_T")
 _TRANSIENT = (500, 502, 504)
 _WAIT = (429, 503)
-_CONFLICT = 409
-_ID = re.compile("apr_[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -80,28 +72,6 @@ Steps = Generator[Send | Pause, Reply | Fault | None, _T]
 """An operation."""
 
 
-class Started(BaseModel):
-    """An answer to a start."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    token: str
-    execution_id: str
-    generation: int
-    deadline: datetime
-    arguments: dict[str, Any]
-
-
-class _Page(BaseModel):
-    items: tuple[Request, ...]
-    next_cursor: str | None = None
-
-
-class _Introspection(BaseModel):
-    active: bool
-    request: str | None = None
-
-
 class _Problem(BaseModel):
     title: str = "The server refused it"
     code: str = "unknown"
@@ -111,7 +81,7 @@ class _Problem(BaseModel):
 
 
 class Engine:
-    """The operations of one client."""
+    """Sends until there is an answer, and waits over outages; for the operations of one client."""
 
     def __init__(self, *, patience: float, now: Callable[[], float]) -> None:
         """Begin with a server that was never seen.
@@ -123,119 +93,6 @@ class Engine:
         self._patience = patience
         self._now = now
         self._ahead: float | None = None  # server's seconds since the epoch, less `now()`
-
-    def create(self, key: str, body: Mapping[str, Any]) -> Steps[Request]:
-        """Ask. The same key and body give the same request, so a lost answer is asked for again."""
-        send = _post("/v1/requests", body, {"Idempotency-Key": key})
-        return (yield from self._asked(send, Request))
-
-    def get(self, request: Request | str) -> Steps[Request]:
-        """Read a request."""
-        _, request_id = _known(request)
-        return (yield from self._asked(Send("GET", f"/v1/requests/{request_id}"), Request))
-
-    def page(
-        self, filters: tuple[tuple[str, str | int], ...], cursor: str | None
-    ) -> Steps[tuple[tuple[Request, ...], str | None]]:
-        """Read a page of requests, and the cursor of the next one."""
-        params = (*filters, ("cursor", cursor)) if cursor else filters
-        page = yield from self._asked(Send("GET", "/v1/requests", params), _Page)
-        return page.items, page.next_cursor
-
-    def cancel(self, request: Request | str, reason: str | None) -> Steps[Request]:
-        """Withdraw a request."""
-        _, request_id = _known(request)
-        body = {} if reason is None else {"reason": reason}
-        send = _post(f"/v1/requests/{request_id}/cancel", body)
-        return (yield from self._asked(send, Request))
-
-    def wait(self, request: Request | str, timeout: float | None) -> Steps[Request]:
-        """Poll until a request is over.
-
-        Raises:
-            StillPending: `timeout` seconds have passed; or it should have expired a minute ago.
-            Unreachable: The server was never seen within `patience`, or not since a minute after
-                the request's end.
-        """
-        until = inf if timeout is None else self._now() + timeout
-        known, request_id = _known(request)
-        while True:
-            known = yield from self._poll(request_id, known, until)
-            if known.is_over:
-                return known
-            if self._now() >= min(until, self._end(known)):
-                raise StillPending(known)
-
-    def change(self, request: Request | str) -> Steps[Request]:
-        """Poll until a request has changed; if only its id is given, read it."""
-        known, request_id = _known(request)
-        if known is None:
-            return (yield from self.get(request_id))
-        while True:
-            fresh = yield from self._poll(request_id, known, inf)
-            if fresh.is_over or fresh.revision > known.revision:
-                return fresh
-            if self._now() >= self._end(known):
-                raise StillPending(fresh)
-
-    def start(
-        self, request: Request | str, tool: str, arguments: Mapping[str, Any], runner: str
-    ) -> Steps[Started]:
-        """Start an approved call; all tries are one attempt.
-
-        Raises:
-            NotStarted: The server refused it.
-            Unreachable: No answer until the decision lapsed.
-        """
-        known, request_id = _known(request)
-        body = {
-            "digest": digest(request_id, tool, arguments),
-            "attempt": secrets.token_urlsafe(24),
-            "runner": runner[:120],
-        }
-        send = _post(f"/v1/requests/{request_id}/start", body)
-        try:
-            return (yield from self._asked(send, Started, until=self._lapse(known)))
-        except ApiError as refusal:
-            if refusal.status != _CONFLICT:
-                raise
-            present = yield from self.get(request_id)
-            raise not_started(refusal.code, present, refusal.detail) from refusal
-
-    def report(
-        self,
-        request: Request | str,
-        outcome: str,
-        summary: str | None,
-        token: str | None,
-        patience: float | None = None,
-    ) -> Steps[Request]:
-        """Report what came of a call."""
-        _, request_id = _known(request)
-        body: dict[str, Any] = {"outcome": outcome}
-        if summary is not None:
-            # A lone surrogate, as in the name of a file, is no JSON.
-            body["summary"] = summary[:LONGEST_SUMMARY].encode(errors="replace").decode()
-        if token:
-            body["token"] = token
-        until = None if patience is None else self._now() + patience
-        send = _post(f"/v1/requests/{request_id}/result", body)
-        return (yield from self._asked(send, Request, until=until))
-
-    def delivered(self, request: Request | str) -> Steps[Request]:
-        """Report that the caller has the result."""
-        _, request_id = _known(request)
-        send = _post(f"/v1/requests/{request_id}/result", {"delivered": True})
-        return (yield from self._asked(send, Request))
-
-    def introspect(
-        self, token: str, tool: str, request_id: str, arguments: Mapping[str, Any], *, consume: bool
-    ) -> Steps[bool]:
-        """Ask whether a start is real."""
-        body = {"token": token, "digest": digest(request_id, tool, arguments), "consume": consume}
-        send = _post("/v1/executions/introspect", body)
-        answer = yield from self._asked(send, _Introspection)
-        return answer.active and answer.request == request_id
 
     def _poll(self, request_id: str, known: Request | None, until: float) -> Steps[Request]:
         """Get one state, over any outage that the wait survives."""
@@ -324,19 +181,6 @@ class Engine:
 
 
 _M = TypeVar("_M", bound=BaseModel)
-
-
-def _post(path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Send:
-    content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-    return Send("POST", path, (), headers or {}, content)
-
-
-def _known(request: Request | str) -> tuple[Request | None, str]:
-    known = None if isinstance(request, str) else request
-    request_id = request if isinstance(request, str) else request.id
-    if not _ID.fullmatch(request_id):
-        raise ValueError("the id of a request is apr_ and 32 hexadecimal digits")
-    return known, request_id
 
 
 def _is_news(state: Request, known: Request | None) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any
 
-from countersign_client.engine import Started
+from countersign_client.operations import Begun
 from countersign_client.requests import Request
 
 logger = logging.getLogger("countersign_client")
@@ -32,12 +32,11 @@ class _Execution:
     deadline: datetime
     summary: str | None
 
-    def __init__(
-        self, request: Request, arguments: dict[str, Any], started: Started | None
-    ) -> None:
-        """Take the answer to the start; None for a request that has no start."""
+    def __init__(self, begun: Begun) -> None:
+        """Take what has begun."""
+        request, started = begun.request, begun.started
         self.request = request
-        self.arguments = arguments
+        self.arguments = begun.arguments
         self.token = started.token if started else ""
         self.execution_id = started.execution_id if started else request.id
         self.generation = started.generation if started else 0
@@ -90,22 +89,14 @@ class Run(_Execution):
         summary: What to report when the body of `with` ends well; at most 3,000 characters.
     """
 
-    def __init__(
-        self,
-        report: Callable[[str, str | None, str], Request],
-        request: Request,
-        arguments: dict[str, Any],
-        started: Started | None,
-    ) -> None:
+    def __init__(self, report: Callable[[str, str | None, str], Request], begun: Begun) -> None:
         """Take what the start gave.
 
         Args:
             report: Sends an outcome, a summary and the token.
-            request: The request.
-            arguments: Those to run.
-            started: The answer to the start; None if the request has none.
+            begun: What has begun.
         """
-        super().__init__(request, arguments, started)
+        super().__init__(begun)
         self._report = report
 
     def __enter__(self) -> Run:
@@ -170,14 +161,10 @@ class AsyncRun(_Execution):
     """As `Run`, with await."""
 
     def __init__(
-        self,
-        report: Callable[[str, str | None, str], Awaitable[Request]],
-        request: Request,
-        arguments: dict[str, Any],
-        started: Started | None,
+        self, report: Callable[[str, str | None, str], Awaitable[Request]], begun: Begun
     ) -> None:
         """Take what the start gave; as `Run`."""
-        super().__init__(request, arguments, started)
+        super().__init__(begun)
         self._report = report
 
     async def __aenter__(self) -> AsyncRun:

@@ -49,6 +49,7 @@ def wanted(function: Function, owner: str = "") -> list[tuple[str, str, str, str
             ast.unparse(default) if default else "",
         )
         for kind, argument, default in parts
+        if argument.arg != "self"
     ]
 
 
@@ -62,6 +63,7 @@ def offered(function: object) -> list[tuple[str, str, str, str]]:
             "" if each.default is each.empty else repr(each.default),
         )
         for each in signature.parameters.values()
+        if each.name != "self"
     ]
 
 
