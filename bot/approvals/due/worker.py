@@ -304,10 +304,10 @@ class ApprovalWorker:
             )
             for approval in decided:
                 await self.alert(approval)
-                if approval.decision is not None:
-                    self._announced[approval.approval_id] = approval.decision.at_ms
                 if self.programs is not None and isinstance(approval.asker, ProgramCall):
                     await self.programs.close_request(approval)
+                if approval.decision is not None:
+                    self._announced[approval.approval_id] = approval.decision.at_ms
             if runs:  # a program looks itself
                 self.wake(thread_id)
 
@@ -324,8 +324,12 @@ class ApprovalWorker:
         return decision is not None and self._announced.get(approval.approval_id) == decision.at_ms
 
     def _knows(self, approval: Approval, worker_pass: ApprovalPass) -> bool:
-        """Whether the thread was woken for the decision; once per process suffices."""
-        return self.has_told(approval) or worker_pass.knows(approval)
+        """Whether the thread was woken for the decision; once per process suffices.
+
+        A run that has started the call knows of the decision. A program's request may be open then.
+        """
+        has_begun = isinstance(approval.asker, AgentRun) and execution_of(approval) is not None
+        return has_begun or self.has_told(approval) or worker_pass.knows(approval)
 
     async def alert(self, approval: Approval) -> None:
         """Send the alerts of a break-glass decision, once per process."""
@@ -571,8 +575,8 @@ class ApprovalWorker:
         approval = await steps.step(approval, worker_pass, now)
         if approval.status is Status.PENDING:
             approval = await self._look_ahead(approval, worker_pass, look)
-        elif approval.open and not (execution_of(approval) or self._knows(approval, worker_pass)):
-            await self.tell_thread(approval)  # ended or started approvals are known to the thread
+        elif approval.open and not self._knows(approval, worker_pass):
+            await self.tell_thread(approval)
         approval = await self._messages.keep_untold(approval)
         try:
             approval = await self._draw(approval, worker_pass)

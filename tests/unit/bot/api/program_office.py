@@ -10,16 +10,17 @@ from typing import Any
 from bot.api.canonical import call_digest
 from bot.api.judging import ProgramPolicy
 from bot.api.ports import ApiCaller
-from bot.api.shapes import ApiCreateRequest, ApiRequest, ApiStart
+from bot.api.shapes import ApiCreateRequest, ApiRequest, ApiResult, ApiStart
 from bot.api.use_cases import Programs
+from bot.approvals.disclosure import Surface
 from bot.main import programs_of as join_programs
-from bot.records.approval import Approval
+from bot.records.approval import Approval, Decision, Status
 from bot.records.programs import ProgramKeyRecord, ProgramRecord, ProgramScope
 from bot.records.webhooks import WebhookSecret
 from bot.stores import Stores
 from bot.threads.runs.application_policy import GroupMembers
 from tests.support.force import forced
-from tests.unit.bot.office import ADA, BEN, CHANNEL, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, Office, an_actor
 
 OLGA = "UOLGA"
 SRE = {"sre": {"users": [ADA, BEN, OLGA]}}
@@ -118,3 +119,49 @@ def a_start(request: ApiRequest, **changes: Any) -> ApiStart:
         **changes,
     }
     return ApiStart.model_validate(body)
+
+
+async def approved(office: Office, **changes: Any) -> ApiRequest:
+    """A request that Ada has approved."""
+    request = await a_request(office, **changes)
+    await office.decide(await the_record(office, request), by=ADA)
+    return await programs_of(office).get(a_caller(), request.id)
+
+
+def a_result(outcome: str, **changes: Any) -> ApiResult:
+    return ApiResult.model_validate({"outcome": outcome, **changes})
+
+
+async def the_doubt(office: Office, request: ApiRequest) -> Approval:
+    asked = (await programs_of(office).get(a_caller(), request.id)).execution.asked
+    assert asked is not None
+    return await office.storage.approvals.get(asked)
+
+
+async def lost(office: Office) -> ApiRequest:
+    """A call that was started, and of which nobody hears again."""
+    request = await approved(office, run_timeout=60)
+    await programs_of(office).start(a_caller(), request.id, a_start(request))
+    await overdue(office, request)
+    return await programs_of(office).get(a_caller(), request.id)
+
+
+async def overdue(office: Office, request: ApiRequest) -> None:
+    """The time for the result passes, and people are asked."""
+    await office.queue.run()
+    office.clock.forward(seconds=61)
+    await office.attendance.attend(request.id)
+    await office.queue.run()
+
+
+async def settle(
+    office: Office, request: ApiRequest, answer: dict[str, Any], status: Status
+) -> None:
+    doubt = await the_doubt(office, request)
+    actor = an_actor(ADA)
+    decision = Decision(
+        status=status, by=ADA, at_ms=office.clock(), answer=answer, digest=doubt.digest
+    )
+    decided = await office.approvals.decide(doubt, decision, actor, surface=Surface.CARD)
+    office.queue.spawn(office.approvals.follow_up(decided))
+    await office.queue.run()

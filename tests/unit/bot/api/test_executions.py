@@ -11,9 +11,8 @@ import pytest
 from bot.api.canonical import call_digest
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiIntrospection, ApiRequest, ApiResult, instant
-from bot.approvals.disclosure import Surface
 from bot.maintenance.restoring import Restoring
-from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
+from bot.records.approval import ExecutionState, Kind, Status
 from bot.records.switch import FreezeScope
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
@@ -21,20 +20,19 @@ from tests.unit.bot.api.program_office import (
     SRE,
     a_caller,
     a_request,
+    a_result,
     a_start,
     an_office,
+    approved,
     joined,
+    lost,
+    overdue,
     programs_of,
+    settle,
+    the_doubt,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, Office, an_actor
-
-
-async def approved(office: Office, **changes: Any) -> ApiRequest:
-    """A request that Ada has approved."""
-    request = await a_request(office, **changes)
-    await office.decide(await the_record(office, request), by=ADA)
-    return await programs_of(office).get(a_caller(), request.id)
+from tests.unit.bot.office import ADA, BEN, Office
 
 
 async def refused(office: Office, request: ApiRequest, **changes: Any) -> str:
@@ -42,16 +40,6 @@ async def refused(office: Office, request: ApiRequest, **changes: Any) -> str:
     with pytest.raises(ApiProblemError) as caught:
         await programs_of(office).start(a_caller(), request.id, a_start(request, **changes))
     return caught.value.code
-
-
-def a_result(outcome: str, **changes: Any) -> ApiResult:
-    return ApiResult.model_validate({"outcome": outcome, **changes})
-
-
-async def the_doubt(office: Office, request: ApiRequest) -> Approval:
-    asked = (await programs_of(office).get(a_caller(), request.id)).execution.asked
-    assert asked is not None
-    return await office.storage.approvals.get(asked)
 
 
 async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
@@ -213,35 +201,6 @@ async def test_a_running_call_gets_more_time(storage: SqliteStores) -> None:
     state = await programs.get(a_caller(), request.id)
     assert (state.execution.state, state.execution.summary) == ("started", "Half.")
     assert (state.execution.deadline or 0) > started.deadline
-
-
-async def lost(office: Office) -> ApiRequest:
-    """A call that was started, and of which nobody hears again."""
-    request = await approved(office, run_timeout=60)
-    await programs_of(office).start(a_caller(), request.id, a_start(request))
-    await overdue(office, request)
-    return await programs_of(office).get(a_caller(), request.id)
-
-
-async def overdue(office: Office, request: ApiRequest) -> None:
-    """The time for the result passes, and people are asked."""
-    await office.queue.run()
-    office.clock.forward(seconds=61)
-    await office.attendance.attend(request.id)
-    await office.queue.run()
-
-
-async def settle(
-    office: Office, request: ApiRequest, answer: dict[str, Any], status: Status
-) -> None:
-    doubt = await the_doubt(office, request)
-    actor = an_actor(ADA)
-    decision = Decision(
-        status=status, by=ADA, at_ms=office.clock(), answer=answer, digest=doubt.digest
-    )
-    decided = await office.approvals.decide(doubt, decision, actor, surface=Surface.CARD)
-    office.queue.spawn(office.approvals.follow_up(decided))
-    await office.queue.run()
 
 
 async def test_people_are_asked_what_became_of_a_lost_call(storage: SqliteStores) -> None:

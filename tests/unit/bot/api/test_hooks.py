@@ -17,10 +17,10 @@ from tests.unit.bot.api.program_office import (
     a_caller,
     a_request,
     an_office,
+    approved,
     programs_of,
 )
 from tests.unit.bot.api.programs import Answer, Doorstep, doorstep
-from tests.unit.bot.api.test_executions import approved
 
 HOOK = "/v1/hooks/claude-code"
 CALL: dict[str, Any] = {
