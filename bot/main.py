@@ -244,6 +244,7 @@ async def start(
         model_timeout=settings.model_timeout,
         freeze_file=settings.freeze_file,
         tool_timeout=settings.tool_timeout,
+        personal_url=settings.address_of_api if settings.personal_keys else "",
     )
     countersign = await _joined(settings, roster, storage, slack, process, is_demo=is_demo)
     show_metrics = partial(show, storage, countersign.tasks, clock)

@@ -175,7 +175,8 @@ class KeyRing:
         if self._warned.get(key.id) == day:
             return
         self._warned[key.id] = day
-        names = ("message.key_elsewhere", "message.key_stop")
+        stop = "message.key_stop_own" if program.is_from_home else "message.key_stop"
+        names = ("message.key_elsewhere", stop)
         self.spawn(self._tell_owner(key, program, *names, once=f"{key.public_id}:elsewhere:{day}"))
 
     async def _note_wrong(
@@ -239,7 +240,8 @@ class KeyRing:
         if program is not None:
             await self._note_wrong(key, program, "key-in-address", address)
             if is_new:
-                names = ("message.key_leaked", "message.key_renew")
+                renew = "message.key_renew_own" if program.is_from_home else "message.key_renew"
+                names = ("message.key_leaked", renew)
                 self.spawn(self._tell_owner(key, program, *names, once=key.public_id))
 
     async def _tell_owner(

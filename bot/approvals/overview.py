@@ -19,6 +19,7 @@ from bot.ports.process import Clock
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import START, count_pending, ended_of, get_all, named, waiting
 from bot.records.people import DelegationRecord, Grant, PersonRecord
+from bot.records.programs import WARNED_MS, ProgramKeyRecord, ProgramRecord
 from bot.records.thread import Thread
 from bot.stores import Stores
 from storage.documents import Place
@@ -117,6 +118,8 @@ class HomeData:
         away_ms: End of their absence; 0 if present.
         preferences: Their notification preferences, if any.
         vitals: For admins only.
+        keys: Keys in force of their own tools, each with its program.
+        ending: Names of their other programs whose last key ends soon, with its end.
     """
 
     person: Person
@@ -131,6 +134,8 @@ class HomeData:
     away_ms: int = 0
     preferences: PersonRecord | None = None
     vitals: HealthSummary | None = None
+    keys: tuple[tuple[ProgramRecord, ProgramKeyRecord], ...] = ()
+    ending: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +216,9 @@ class HomeDataReader:
         rights = await self.storage.delegations.current(team_id, now_ms=now)
         own = [delegation for delegation in rights if delegation.owner_id == actor.user_id]
         preferences = (await self.storage.people.of(team_id, [actor.user_id])).get(actor.user_id)
+        keys = await self.storage.programs.live_keys_of_owner(actor.user_id, now_ms=now)
+        by_end = sorted(keys, key=lambda pair: pair[1].ends_ms)
+        last = {program.name: key.ends_ms for program, key in by_end if not program.is_personal}
         return HomeData(
             person=person,
             at_ms=now,
@@ -222,6 +230,10 @@ class HomeDataReader:
             grants=tuple(await self.grants(actor, team_id=team_id)),
             handed=tuple(delegation for delegation in own if delegation.delegate_id),
             preferences=preferences,
+            keys=tuple((program, key) for program, key in keys if program.is_personal),
+            ending=tuple(
+                (name, end_ms) for name, end_ms in last.items() if end_ms < now + WARNED_MS
+            ),
             away_ms=max(
                 (delegation.until_ms for delegation in own if not delegation.delegate_id), default=0
             ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 
@@ -13,23 +12,24 @@ import aiohttp
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.audit.acts import Act
-from bot.audit.entries import note
 from bot.clock import milliseconds, system_clock
 from bot.commands.call import Call
 from bot.commands.freeze import actor
 from bot.config.durations import parse_duration
 from bot.config.settings import Settings
 from bot.errors import BotError, DirectoryError
+from bot.maintenance.program_keys import (
+    USUAL_PERSONAL_KEY,
+    ProgramKeys,
+    is_program_name,
+    new_salt,
+)
 from bot.records.programs import (
     MOST_LIVE_KEYS,
     ProgramKeyRecord,
     ProgramLimits,
     ProgramRecord,
     ProgramScope,
-    key_digest,
-    key_id,
-    new_key,
     program_id,
 )
 from bot.records.webhooks import new_secret
@@ -46,14 +46,10 @@ LONGEST_KEY = timedelta(days=400)
 """Longest lifetime of a key of a program."""
 USUAL_KEY = timedelta(days=90)
 """Lifetime of a key of a program, unless the operator gives another one."""
-USUAL_PERSONAL_KEY = timedelta(days=30)
-"""Lifetime of a key of a person's own program, unless the operator gives another one."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _PORT = "(?:[1-9][0-9]{0,4})?"
 _SLACK_FAULTS = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
-_SALT_BYTES = 32
 
 
 async def execute(call: Call) -> None:
@@ -79,7 +75,7 @@ def _program(call: Call) -> ProgramRecord:
     """Return the program that the arguments describe, before Slack is asked."""
     given = call.arguments
     scopes = _scopes(given.scope)
-    if _NAME.fullmatch(given.name) is None:
+    if not is_program_name(given.name):
         raise BotError(f"{given.name!r} isn't a name: use a-z, 0-9, - and _, at most 40 characters")
     if ProgramScope.WRITE in scopes and not (given.tool or given.personal):
         raise BotError("give the tools that the program may name, such as --tool 'backups.*'")
@@ -96,7 +92,7 @@ def _program(call: Call) -> ProgramRecord:
         team_id="",
         name=given.name,
         owner_id=given.owner,
-        salt=secrets.token_hex(_SALT_BYTES),
+        salt=new_salt(),
         scopes=scopes,
         tools=tuple(given.tool or (["*"] if given.personal else [])),
         channels=tuple(given.channel),
@@ -196,33 +192,16 @@ def _slack(call: Call) -> AsyncWebClient:
 
 async def _make_key(storage: Stores, program: ProgramRecord, lifetime: timedelta) -> Sequence[str]:
     """Make a key; return the lines that show it, once."""
-    key, now_ms = new_key(), system_clock()
-    record = ProgramKeyRecord(
-        id=key_id(key) or "",
-        program_id=program.id,
-        digest=key_digest(key),
-        created_ms=now_ms,
-        expires_ms=now_ms + milliseconds(lifetime),
-    )
-    await storage.programs.add_key(record)
-    await note(
-        storage.audit,
-        Act.KEY_MADE,
-        key=record.public_id,
-        at_ms=now_ms,
-        about="",
-        by=actor(),
-        team_id=program.team_id,
-        name=record.public_id,
-        program=program.name,
-        owner=program.owner_id,
-        expires_ms=record.expires_ms,
-    )
+    record, key = await _keys(storage).make(program, lifetime)
     return (
         f"{record.public_id}: a key of {program.name}, until {utc(record.expires_ms)}.",
         "Store it now: it isn't shown again.",
         key,
     )
+
+
+def _keys(storage: Stores) -> ProgramKeys:
+    return ProgramKeys(storage=storage, clock=system_clock, by=actor())
 
 
 async def _list(call: Call) -> None:
@@ -273,7 +252,8 @@ async def _revoke(call: Call) -> None:
 async def _tell_owner(call: Call, program: ProgramRecord, key: ProgramKeyRecord) -> None:
     """Tell the owner that a key is revoked. It stays revoked if Slack does not respond."""
     words = say("message.key_revoked", program=program.name, key=key.public_id)
-    words = f"{words} {say('message.key_renew', program=program.name)}"
+    renew = "message.key_renew_own" if program.is_from_home else "message.key_renew"
+    words = f"{words} {say(renew, program=program.name)}"
     try:
         await _slack(call).chat_postMessage(channel=program.owner_id, text=words)
     except BotError as error:
@@ -287,23 +267,9 @@ async def _end_key(
 ) -> ProgramRecord | None:
     """End a key at a time; return its program, or None if the key had ended before."""
     program = await storage.programs.program(key.program_id)
-    ended = await storage.programs.revoke(key.id, at_ms=at_ms)
-    if ended is None or program is None:
+    if program is None or not await _keys(storage).end(program, key, at_ms=at_ms):
         call.say(f"{key.public_id}: had ended before.")
         return None
-    await note(
-        storage.audit,
-        Act.KEY_REVOKED,
-        key=f"{key.public_id}:{at_ms}",
-        at_ms=system_clock(),
-        about="",
-        by=actor(),
-        team_id=program.team_id,
-        name=key.public_id,
-        program=program.name,
-        owner=program.owner_id,
-        ends_ms=at_ms,
-    )
     call.say(f"{key.public_id}: ends {utc(at_ms)}. A running bot knows it within 15 seconds.")
     return program
 

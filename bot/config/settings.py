@@ -99,6 +99,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "COUNTERSIGN_API_PROXIES",
         "COUNTERSIGN_CALLBACK_PRIVATE",
         "COUNTERSIGN_CALLBACK_PROXY",
+        "COUNTERSIGN_PERSONAL_KEYS",
     ),
 }
 """The settings by subject, in the order of the reference page."""
@@ -301,6 +302,17 @@ class Settings(BaseModel):
         ),
         examples=["http://proxy.example.com:3128"],
         json_schema_extra={"values": "an `http` or `https` address without a login"},
+    )
+    personal_keys: Annotated[bool, BeforeValidator(values.yes_or_no)] = Field(
+        default=False,
+        alias="COUNTERSIGN_PERSONAL_KEYS",
+        description=(
+            "If `yes`, members make keys for their own programs in Home. Such a program is called "
+            "`personal/USER/NAME`, and asks in their direct messages and in channels that they are "
+            "in."
+        ),
+        examples=["yes"],
+        json_schema_extra={"values": "`yes` or `no`"},
     )
     traces: Annotated[Literal["off", "otlp"], BeforeValidator(values.one_of("off", "otlp"))] = (
         Field(
@@ -573,7 +585,7 @@ class Settings(BaseModel):
         given: dict[str, Any] = {
             name: environ[name].strip() for name in names if environ.get(name, "").strip()
         }
-        problems += [*_beside_policy(given), *_beside_agents(given)]
+        problems += [*_beside_policy(given), *_beside_agents(given), *_personal(given)]
         try:
             settings = cls(**given)
         except ValidationError as error:
@@ -647,6 +659,12 @@ def _beside_agents(given: Mapping[str, str]) -> Iterator[SettingsError]:
         words = f'agents: {{main: {{use: "{given[name]}", channels: ["*"]}}}}'
         fault = "COUNTERSIGN_AGENTS_FILE is set, too, and says which agents work"
         yield SettingsError(name, fault, f"unset it, and write in that file: {words}")
+
+
+def _personal(given: Mapping[str, str]) -> Iterator[SettingsError]:
+    name = "COUNTERSIGN_PERSONAL_KEYS"
+    if values.is_yes(given.get(name, "")) and "COUNTERSIGN_API_PORT" not in given:
+        yield SettingsError(name, "set, but no API is served", "set COUNTERSIGN_API_PORT")
 
 
 def _empty(environ: Mapping[str, str], names: Mapping[str, str]) -> Iterator[SettingsError]:

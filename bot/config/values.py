@@ -277,6 +277,11 @@ def yes_or_no(value: object) -> bool:
     return answer
 
 
+def is_yes(value: str) -> bool:
+    """Whether a text means yes; False also for a text that means nothing."""
+    return _ANSWERS.get(value.strip().lower()) is True
+
+
 def language(value: str) -> str:
     """Parse the language of cards, for which a catalogue must exist."""
     known = languages()

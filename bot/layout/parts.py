@@ -151,7 +151,8 @@ def started_by(origin: RequestOrigin) -> str:
     key = f"line.by_{origin.door}" if origin.door in _NO_PROGRAM else key
     key = "line.by_program_for" if origin.requested_for else key
     owner, who = mention(origin.owner), _asker(origin, origin.requested_for)
-    return say(key, program=escape(origin.program_name), owner=owner, who=who)
+    program = escape(origin.program_name.rpartition("/")[2])
+    return say(key, program=program, owner=owner, who=who)
 
 
 def _asker(origin: RequestOrigin, user_id: str) -> str:

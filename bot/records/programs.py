@@ -52,7 +52,7 @@ class ProgramLimits(Part):
 class ProgramRecord(Document):
     """A program that may ask people. Requests belong to it, not to its keys."""
 
-    spec = Spec(name="programs", noun="program")
+    spec = Spec(name="programs", noun="program", indexes=(Index(("owner_id", "created_ms")),))
 
     id: str
     """`prg_` and a digest of the name, so that a name is taken once."""
@@ -82,6 +82,11 @@ class ProgramRecord(Document):
     is_personal: bool = False
     """Whether the program is its owner's own tool."""
     created_ms: int
+
+    @property
+    def is_from_home(self) -> bool:
+        """Whether its owner made it in Home; an operator's names have no slash."""
+        return "/" in self.name
 
 
 class ProgramKeyRecord(Document):
@@ -217,6 +222,30 @@ class ProgramStore:
         return [
             (program, key) for program, key in soon if program and key.ends_ms < now_ms + WARNED_MS
         ]
+
+    async def of_owner(self, owner_id: str) -> Sequence[ProgramRecord]:
+        """Return the programs of an owner, oldest first."""
+        page = await self.programs.find({"owner_id": owner_id}, sort=["created_ms"])
+        return page.documents
+
+    async def live_keys_of_owner(
+        self, owner_id: str, *, now_ms: int
+    ) -> Sequence[tuple[ProgramRecord, ProgramKeyRecord]]:
+        """Return the keys in force of an owner's programs, with the programs."""
+        return [
+            (program, key)
+            for program in await self.of_owner(owner_id)
+            for key in await self.keys_of(program.id)
+            if key.is_live(now_ms)
+        ]
+
+    async def replace_channels(self, program_id: str, channels: tuple[str, ...]) -> bool:
+        """Set where a program may ask; return False if the program does not exist."""
+
+        def changed(known: ProgramRecord) -> ProgramRecord:
+            return known.changed(channels=channels)
+
+        return await update_or_none(self.programs, program_id, changed) is not None
 
     async def rotate_callbacks(
         self, program_id: str, new: WebhookSecret, *, until_ms: int

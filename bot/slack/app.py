@@ -344,6 +344,7 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             outbox=outbox,
             team_id=team_id,
             spawn=spawn,
+            keys=parts.personal_keys,
         ),
     )
     editing.register(

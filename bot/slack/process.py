@@ -51,6 +51,8 @@ class Process:
         model_timeout: How long a model may send nothing; None waits for ever.
         freeze_file: While this file exists, the process starts nothing; None for no file.
         tool_timeout: How long a call may run, unless its tool declares it; None waits for ever.
+        personal_url: Public address of the API, for which members make keys of their own; empty if
+            they may not.
     """
 
     owner: str
@@ -69,6 +71,7 @@ class Process:
     model_timeout: timedelta | None = None
     freeze_file: Path | None = None
     tool_timeout: timedelta | None = None
+    personal_url: str = ""
 
 
 ToolWords = Callable[[Sequence[Approval]], Awaitable[BatchWords]]

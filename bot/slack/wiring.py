@@ -31,6 +31,7 @@ from bot.freezes.starts import FreezeFile, StartSwitch, scope_of_approval
 from bot.layout.sentences import spoken_title
 from bot.maintenance.audit_sealer import Sealer
 from bot.maintenance.clocks import ClockWatch
+from bot.maintenance.program_keys import PersonalKeys
 from bot.maintenance.retention import Forgetting, Retention
 from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
@@ -582,8 +583,22 @@ class Wiring:
             team_id=self.slack.team_id,
             has_slack=lambda: not self.slack.notifier.is_refused,
             freezes=self.freezes.in_force,
+            can_connect=self.personal_keys is not None,
         )
         return HomeViews(composer, self.slack.client, self.tasks.spawn)
+
+    @cached_property
+    def personal_keys(self) -> PersonalKeys | None:
+        """Keys that members make for their own programs; None if they may not."""
+        if not self.process.personal_url:
+            return None
+        return PersonalKeys(
+            storage=self.storage,
+            directory=self.slack.directory,
+            clock=self.process.clock,
+            url=self.process.personal_url,
+            team_id=self.slack.team_id,
+        )
 
     @cached_property
     def prompts(self) -> SuggestedPrompts:

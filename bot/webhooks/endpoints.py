@@ -51,8 +51,8 @@ class DeliveryState:
         sequence: Rises with each event of the request.
         status: Whether it waits, has arrived, or was given up.
         attempts: Number of attempts so far.
-        next_ms: Time of the next attempt; None without one.
-        last_status: HTTP status of the last answer; None without one.
+        next_ms: Time of the next attempt; None if there is none.
+        last_status: HTTP status of the last answer; None without an answer.
         last_error: Why the last attempt failed; empty if it did not.
     """
 

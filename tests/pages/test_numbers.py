@@ -14,8 +14,8 @@ from agents import Tool
 from agents.gates.choice import choose_tool
 from agents.gates.followup import follow_up_tool
 from bot.commands.call import STOP_S
-from bot.commands.keys import USUAL_PERSONAL_KEY
 from bot.leases import LEASE
+from bot.maintenance.program_keys import USUAL_PERSONAL_KEY
 from bot.people.break_glass import LEAST_REASON
 from bot.policy.evaluation.conditions import TEXT_LIMIT
 from bot.policy.refusals import LONGEST_MS

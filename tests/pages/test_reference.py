@@ -128,6 +128,8 @@ def test_a_setting_has_a_text_and_an_example_that_is_accepted(name: str, tmp_pat
     needed: dict[str, str] = {}
     if name.startswith("COUNTERSIGN_ESCALATE"):
         needed = {"COUNTERSIGN_ESCALATE_AFTER": "1h", "COUNTERSIGN_ESCALATE_TO": "U0BENBENBE"}
+    if name == "COUNTERSIGN_PERSONAL_KEYS":
+        needed = {"COUNTERSIGN_API_PORT": "8443"}
     base = {
         key: said for key, said in BASE.items() if name != "COUNTERSIGN_POLICY" or key[0] == "S"
     }

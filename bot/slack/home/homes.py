@@ -89,6 +89,7 @@ class Composer:
         team_id: The workspace where the app is installed.
         has_slack: Whether Slack accepts the bot's calls.
         freezes: Returns the freezes in force, oldest first.
+        can_connect: Whether members make keys of their own.
     """
 
     overviews: HomeDataReader
@@ -98,6 +99,7 @@ class Composer:
     team_id: str
     has_slack: Callable[[], bool]
     freezes: Callable[[], Awaitable[Sequence[Freeze]]]
+    can_connect: bool = False
 
     async def check(self, actor: Actor) -> Person:
         """Look up a person; refuse non-members. See `HomeDataReader.check`."""
@@ -166,6 +168,7 @@ class Composer:
             batch=self._batch(overview),
             version=version(_DISTRIBUTION),
             freezes=await self.freezes(),
+            can_connect=self.can_connect,
         )
 
     async def _names(self, overview: HomeData, state: HomeState, reader: TimeReader) -> ShownNames:

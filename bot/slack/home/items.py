@@ -22,6 +22,7 @@ from bot.policy.progress import progress_of
 from bot.ports.people import Directory
 from bot.questions.shown import shown_question, what_runs
 from bot.records.approval import Approval, Kind
+from bot.records.programs import ProgramKeyRecord, ProgramRecord
 from bot.slack.cards.buttons import way_in
 from bot.slack.cards.footer import stage_words
 from bot.slack.cards.status import final_status
@@ -184,6 +185,32 @@ def grant_item(given: GrantWithOrigin, reader: TimeReader, number: int | None = 
         }
         block["accessory"] = end
     return block
+
+
+REVOKE_KEY = "countersign:home_revoke_key"
+
+
+def key_item(program: ProgramRecord, key: ProgramKeyRecord, reader: TimeReader) -> Block:
+    """Render a key of the reader's own program, with a button that revokes it."""
+    name = program.name.rpartition("/")[2]
+    when = reader.moment(key.ends_ms)
+    words = say("home.own_key", program=name, key=key.public_id, when=when)
+    return {
+        "type": "section",
+        "text": plain(f"🔑 {words}"),
+        "accessory": {
+            "type": "button",
+            "action_id": REVOKE_KEY,
+            "text": plain(say("button.revoke")),
+            "value": key.id,
+            "confirm": {
+                "title": plain(say("confirm.revoke_title")),
+                "text": plain(say("confirm.revoke_text")),
+                "confirm": plain(say("confirm.revoke_yes")),
+                "deny": plain(say("confirm.no")),
+            },
+        },
+    }
 
 
 def grant_title(given: GrantWithOrigin) -> str:

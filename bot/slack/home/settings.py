@@ -1,4 +1,4 @@
-"""Forms for personal settings: absences, quiet hours and copies."""
+"""Forms for personal settings: absences, quiet hours, copies, and keys of own programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from bot.layout.blocks import (
     context,
     header,
     plain,
+    preformatted,
     read_state,
+    rich,
     section,
 )
 from bot.notifications.preferences import check_hours
@@ -167,6 +169,66 @@ def read_messages(values: Values) -> MessagePreferences | dict[str, str]:
         return {QUIET_UNTIL: say("error.quiet_same")}
     check_hours(start, until)
     return MessagePreferences(quiet=(start, until), has_copies=bool(copies))
+
+
+CONNECT_FORM = "countersign:home_connect_form"
+NAME, CHANNELS = "connect_name", "connect_channels"
+
+
+def connect_form() -> Block:
+    """Render the modal that makes a key: name and channels."""
+    text: Block = {"type": "plain_text_input", "max_length": 40}
+    channels: Block = {
+        "type": "multi_conversations_select",
+        "filter": {"include": ["public", "private"], "exclude_bot_users": True},
+    }
+    return {
+        "type": "modal",
+        "callback_id": CONNECT_FORM,
+        "title": brief(say("form.connect")),
+        "submit": brief(say("form.connect_submit")),
+        "close": brief(say("form.cancel")),
+        "blocks": [
+            {"type": "section", "text": plain(say("form.connect_help"))},
+            {
+                **_input(NAME, say("form.connect_name"), text),
+                "hint": plain(say("form.connect_name_hint")),
+            },
+            {
+                **_optional(CHANNELS, say("form.connect_channels"), channels),
+                "hint": plain(say("form.connect_channels_hint")),
+            },
+        ],
+    }
+
+
+def read_connect(values: Values) -> tuple[str, list[str]]:
+    """Parse the modal: a name and channels.
+
+    Raises:
+        InvalidInputError: It was not sent by our modal.
+    """
+    name = read_state(values, NAME).get("value") or ""
+    channels = read_state(values, CHANNELS).get("selected_conversations") or []
+    is_list = isinstance(channels, list) and all(isinstance(channel, str) for channel in channels)
+    if not isinstance(name, str) or not is_list:
+        raise InvalidInputError("this form")
+    return name.strip(), channels
+
+
+def connected_view(key: str, url: str, *, days: int) -> Block:
+    """Render the modal that shows a key, once."""
+    lines = f"COUNTERSIGN_URL={url}\nCOUNTERSIGN_KEY={key}"
+    return {
+        "type": "modal",
+        "title": brief(say("form.connected")),
+        "close": brief(say("form.close")),
+        "blocks": [
+            {"type": "section", "text": plain(say("form.connected_help", n=days))},
+            rich(preformatted(lines)),
+            context(plain(say("form.connected_stop"))),
+        ],
+    }
 
 
 def _box(label: str, *, is_ticked: bool) -> Block:

@@ -32,6 +32,7 @@ from bot.slack.home.items import (
     ended_words,
     grant_item,
     health_lines,
+    key_item,
     own_item,
     waiting_item,
 )
@@ -46,6 +47,7 @@ NEXT, BACK = "countersign:home_next", "countersign:home_back"
 ALL_MINE, ALL_ENDED = "countersign:home_mine", "countersign:home_decided"
 TEST = "countersign:home_test"
 MESSAGES = "countersign:home_messages"
+CONNECT = "countersign:home_connect"
 AWAY, BACK_HERE = "countersign:home_away", "countersign:home_here"
 _MOST_CHANNELS = 50
 _MOST_BESIDE = 5
@@ -68,6 +70,7 @@ class HomePage:
         batch: Encoded reference of a card that can be decided with others; empty without one.
         version: Program version, for admins.
         freezes: The freezes in force, oldest first.
+        can_connect: Whether members make keys of their own.
     """
 
     overview: HomeData
@@ -77,6 +80,7 @@ class HomePage:
     batch: str = ""
     version: str = ""
     freezes: Sequence[Freeze] = ()
+    can_connect: bool = False
 
     @property
     def listed(self) -> Sequence[Approval]:
@@ -343,6 +347,19 @@ def _settings(home: HomePage) -> Iterable[Block]:
     yield _messages(home)
     for given in overview.grants[:_MOST_GRANTS]:
         yield grant_item(given, home.reader)
+    yield from _programs(home)
+
+
+def _programs(home: HomePage) -> Iterable[Block]:
+    """Render the reader's keys, what ends soon, and the way to a new key."""
+    overview, reader = home.overview, home.reader
+    for program, key in overview.keys:
+        yield key_item(program, key, reader)
+    for name, end_ms in overview.ending:
+        yield _words(f"🔑 {say('home.key', program=name, when=reader.moment(end_ms))}")
+    if home.can_connect:
+        way = _plain_button(say("button.connect"), CONNECT)
+        yield {**_words(f"🔑 {say('home.programs')}"), "accessory": way}
 
 
 def _away(home: HomePage) -> Block:

@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.approvals.delegation import Delegating
 from bot.errors import InvalidInputError, UserFacingError
 from bot.layout.blocks import Values
+from bot.maintenance.program_keys import USUAL_PERSONAL_KEY, PersonalKeys
 from bot.notifications.preferences import NotificationPreferences
 from bot.ports.people import Actor
 from bot.ports.policy import CurrentPolicy
@@ -22,15 +23,21 @@ from bot.ports.process import Spawn
 from bot.slack.agent_view import SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import HomeViews
+from bot.slack.home.items import REVOKE_KEY
 from bot.slack.home.settings import (
     AWAY_FORM,
     AWAY_UNTIL,
+    CONNECT_FORM,
     MESSAGES_FORM,
+    NAME,
     TEST_NO,
     TEST_YES,
     away_form,
+    connect_form,
+    connected_view,
     messages_form,
     read_away,
+    read_connect,
     read_messages,
     test_card,
 )
@@ -59,6 +66,8 @@ class HomeServices:
     outbox: Outbox
     team_id: str
     spawn: Spawn
+    keys: PersonalKeys | None
+    """None unless members make keys of their own."""
 
 
 def register(app: AsyncApp, services: HomeServices) -> None:
@@ -83,6 +92,12 @@ def register(app: AsyncApp, services: HomeServices) -> None:
 
     for name, submit in {AWAY_FORM: _go_away, MESSAGES_FORM: _set_messages}.items():
         app.view(name)(_on_form(services, submit))
+
+    @app.view(CONNECT_FORM)
+    async def on_connect(body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        actor = actor_of(context, body)
+        answer = await services.responder.run(actor.user_id, _connect(services, body, actor))
+        await ack(**answer)
 
 
 _Submit = Callable[[HomeServices, Mapping[str, Any], Actor], Awaitable[dict[str, str]]]
@@ -125,6 +140,12 @@ async def _click(services: HomeServices, body: Mapping[str, Any], actor: Actor) 
             await _window(services, body).show(messages_form(person))
         case view.BACK_HERE:
             await _come_back(services, actor)
+        case view.CONNECT:
+            _keys(services)
+            await _window(services, body).show(connect_form())
+        case _ if name == REVOKE_KEY:
+            await _keys(services).revoke(actor.user_id, str(action.get("value")))
+            services.homes.changed()
         case _:
             state = state_of(view_data) if isinstance(view_data, dict) else HomeState()
             services.spawn(services.homes.show(actor, _turned(state, action)))
@@ -212,6 +233,28 @@ async def _set_messages(
     )
     services.homes.changed()
     return {}
+
+
+async def _connect(services: HomeServices, body: Mapping[str, Any], actor: Actor) -> dict[str, Any]:
+    """Make a key; return the answer to the form, which shows the key once."""
+    keys = _keys(services)
+    await services.homes.composer.check(actor)
+    name, channels = read_connect(_values(body))
+    try:
+        opened = await services.client.conversations_open(users=actor.user_id)
+        direct = str(opened["channel"]["id"])
+        _, key = await keys.connect(actor.user_id, name, channels, direct=direct)
+    except UserFacingError as error:
+        return {"response_action": "errors", "errors": {NAME: str(error)[:300]}}
+    services.homes.changed()
+    shown = connected_view(key, keys.url, days=USUAL_PERSONAL_KEY.days)
+    return {"response_action": "update", "view": shown}
+
+
+def _keys(services: HomeServices) -> PersonalKeys:
+    if services.keys is None:
+        raise InvalidInputError("this button")
+    return services.keys
 
 
 async def _come_back(services: HomeServices, actor: Actor) -> None:
