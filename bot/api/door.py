@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from typing import Any, Protocol, TypeVar, cast, get_origin
 from urllib.parse import unquote, urlsplit
@@ -25,7 +25,7 @@ from bot.api.hooks import ApiHookInput, ApiHookQuery, answer_of, failed, is_allo
 from bot.api.keyring import KeyRing, Networks, sender_of
 from bot.api.limits import MOST_STREAMS, READS_PER_MINUTE, HeldCalls, RateLimit
 from bot.api.openapi import VERSION, openapi_document
-from bot.api.ports import ApiCaller, ProgramUseCases, RequestFilter
+from bot.api.ports import ApiCaller, ProgramUseCases
 from bot.api.problems import CODES, ApiFault, ApiProblemError
 from bot.api.routes import HOOK, IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, WITHIN, ApiRoute
 from bot.api.shapes import (
@@ -61,6 +61,7 @@ from bot.observability.events import ProgramAnswered, TellEvent, nobody
 from bot.ports.process import Clock
 from bot.records.origin import RequestDoor
 from bot.tasks import Closings
+from storage.documents import Place
 from storage.errors import StoreUnavailableError
 
 logger = logging.getLogger(__name__)
@@ -364,26 +365,28 @@ class ApiDoor:
         return _answer(answer_of(asked, request))
 
     async def _list(self, call: ProgramRequest) -> web.Response:
-        query, program = cast(ApiListQuery, call.query), call.caller.program
-        name, _, value = (query.metadata or "").partition("=")
-        where = RequestFilter(
-            statuses=query.status,
-            executions=query.execution,
-            group=query.group,
-            idempotency_key=query.key,
-            metadata=(name, value) if name else None,
-            created_after_ms=query.created_after,
-        )
-        conditions = hashlib.sha256(repr(where).encode()).hexdigest()
-        now_ms = self.clock()
+        query = cast(ApiListQuery, call.query)
+        read = partial(self.use.list, call.caller, query)
+        items, cursor = await self._page(call, "requests", query, read)
+        return _answer(ApiRequestList(items=items, next_cursor=cursor))
+
+    async def _page(
+        self,
+        call: ProgramRequest,
+        name: str,
+        query: ApiListQuery | ApiDeliveryQuery,
+        read: Callable[..., Awaitable[tuple[Sequence[T], Place | None]]],
+    ) -> tuple[tuple[T, ...], str | None]:
+        """Read a page of a list, and return its cursor; a cursor is bound to all conditions."""
+        program, now_ms = call.caller.program, self.clock()
+        conditions = f"{name} {query.model_dump_json(exclude={'cursor', 'limit'})}"
         after = None
         if query.cursor is not None:
             after = read_cursor(query.cursor, program, conditions, now_ms=now_ms)
-        page = await self.use.list(call.caller, where, limit=query.limit, after=after)
-        cursor = None
-        if page.last is not None:
-            cursor = write_cursor(page.last, program, conditions, now_ms=now_ms)
-        return _answer(ApiRequestList(items=tuple(page.requests), next_cursor=cursor))
+        items, last = await read(after=after)
+        if last is None:
+            return tuple(items), None
+        return tuple(items), write_cursor(last, program, conditions, now_ms=now_ms)
 
     async def _cancel(self, call: ProgramRequest) -> web.Response:
         reason = cast(ApiCancel, call.body).reason
@@ -454,16 +457,10 @@ class ApiDoor:
         return _answer(await self._whole(self.endpoints.rotate(call.caller, call.endpoint)))
 
     async def _deliveries(self, call: ProgramRequest) -> web.Response:
-        query, program = cast(ApiDeliveryQuery, call.query), call.caller.program
-        conditions, now_ms = f"deliveries {call.endpoint} {query.status}", self.clock()
-        after = None
-        if query.cursor is not None:
-            after = read_cursor(query.cursor, program, conditions, now_ms=now_ms)
-        items, last = await self.endpoints.deliveries(call.caller, call.endpoint, query, after)
-        cursor = None
-        if last is not None:
-            cursor = write_cursor(last, program, conditions, now_ms=now_ms)
-        return _answer(ApiDeliveryList(items=tuple(items), next_cursor=cursor))
+        query = cast(ApiDeliveryQuery, call.query)
+        read = partial(self.endpoints.deliveries, call.caller, call.endpoint, query)
+        items, cursor = await self._page(call, f"deliveries {call.endpoint}", query, read)
+        return _answer(ApiDeliveryList(items=items, next_cursor=cursor))
 
     async def _redrive(self, call: ProgramRequest) -> web.Response:
         since_ms = cast(ApiRedrive, call.body).since

@@ -12,6 +12,7 @@ from bot.api.shapes import (
     ApiCreateRequest,
     ApiCreateThread,
     ApiIntrospection,
+    ApiListQuery,
     ApiPerson,
     ApiRequest,
     ApiResult,
@@ -21,6 +22,7 @@ from bot.api.shapes import (
 )
 from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramKeyRecord, ProgramRecord
+from storage.documents import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,53 +51,6 @@ class AskedRequest:
 
     request: ApiRequest
     is_new: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFilter:
-    """Conditions of a list of requests; all must hold.
-
-    Attributes:
-        statuses: Any of these; empty for all.
-        executions: Any of these states of the execution; empty for all.
-        group: `where.group`; None for all.
-        idempotency_key: The newest request of this key; None for all.
-        metadata: Name and value of one member of `metadata`; None for all.
-        created_after_ms: Created later than this; None for all.
-    """
-
-    statuses: tuple[str, ...] = ()
-    executions: tuple[str, ...] = ()
-    group: str | None = None
-    idempotency_key: str | None = None
-    metadata: tuple[str, str] | None = None
-    created_after_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ListMark:
-    """End of a page: the next page begins with older requests.
-
-    Attributes:
-        created_ms: Creation time of the last request of the page.
-        request_id: Its id.
-    """
-
-    created_ms: int
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class RequestPage:
-    """A page of requests, newest first by creation time and id.
-
-    Attributes:
-        requests: The requests.
-        last: End of the page; None if no more follow.
-    """
-
-    requests: Sequence[ApiRequest]
-    last: ListMark | None = None
 
 
 class ChangeFeed(Protocol):
@@ -145,14 +100,13 @@ class ProgramUseCases(Protocol):
         """
 
     async def list(
-        self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None
-    ) -> RequestPage:
-        """Return requests of the program, newest first.
+        self, caller: ApiCaller, query: ApiListQuery, *, after: Place | None
+    ) -> tuple[Sequence[ApiRequest], Place | None]:
+        """Return requests of the program, newest first, and the end of the page if more follow.
 
         Args:
             caller: The program.
-            where: Conditions.
-            limit: Maximum number of requests, at least 1.
+            query: Conditions, all of which must hold, and the maximum number of requests.
             after: End of the page before; None for the first page.
         """
 

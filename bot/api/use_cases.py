@@ -10,7 +10,7 @@ from agents.core.codec import Json
 from agents.gates.rulings import Judgement
 from bot.api.executions import ProgramExecutions
 from bot.api.keyring import KeyRing
-from bot.api.ports import ApiCaller, AskedRequest, ListMark, RequestFilter, RequestPage
+from bot.api.ports import ApiCaller, AskedRequest
 from bot.api.problems import ApiProblemError
 from bot.api.requests import ProgramRequests, group_name, is_of, request_id
 from bot.api.shapes import (
@@ -22,6 +22,7 @@ from bot.api.shapes import (
     ApiEndpointList,
     ApiEndpointOut,
     ApiIntrospection,
+    ApiListQuery,
     ApiPerson,
     ApiRequest,
     ApiResult,
@@ -113,28 +114,25 @@ class Programs:
         return await change.state(self._state)
 
     async def list(
-        self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None
-    ) -> RequestPage:
-        """Return requests of the program, newest first."""
+        self, caller: ApiCaller, query: ApiListQuery, *, after: Place | None
+    ) -> tuple[Sequence[ApiRequest], Place | None]:
+        """Return requests of the program, newest first, and the end of the page if more follow."""
         matching: list[Approval] = []
-        place: Place | None = None
-        if after is not None:
-            place = (after.created_ms, after.request_id)
         conditions: dict[str, object] = {"asker.program": caller.program.id}
-        if where.created_after_ms is not None:
-            conditions["created_ms"] = {"$gt": where.created_after_ms}
-        fits = self._fits(caller, where)
+        if query.created_after is not None:
+            conditions["created_ms"] = {"$gt": query.created_after}
+        fits = self._fits(caller, query)
         while True:
             page = await self.storage.approvals.find(
-                conditions, sort=["-created_ms"], limit=_PAGE, after=place
+                conditions, sort=["-created_ms"], limit=_PAGE, after=after
             )
             matching += [approval for approval in page.documents if fits(approval)]
-            place = page.last
-            if place is None or len(matching) > limit:
+            after = page.last
+            if after is None or len(matching) > query.limit:
                 break
-        shown, rest = matching[:limit], matching[limit:]
-        last = ListMark(shown[-1].created_ms, shown[-1].approval_id) if shown and rest else None
-        return RequestPage(requests=[await self._state(approval) for approval in shown], last=last)
+        shown, rest = matching[: query.limit], matching[query.limit :]
+        last = (shown[-1].created_ms, shown[-1].approval_id) if shown and rest else None
+        return [await self._state(approval) for approval in shown], last
 
     async def cancel(self, caller: ApiCaller, request_id: str, *, reason: str | None) -> ApiRequest:
         """Withdraw a pending request."""
@@ -268,23 +266,23 @@ class Programs:
     async def _name_of(self, user_id: str) -> str:
         return await name_of(self.directory, user_id)
 
-    def _fits(self, caller: ApiCaller, where: RequestFilter) -> Callable[[Approval], bool]:
+    def _fits(self, caller: ApiCaller, query: ApiListQuery) -> Callable[[Approval], bool]:
         """Return a function that tells whether a request belongs on a list."""
         program, now_ms = caller.program, self.clock()
-        key = where.idempotency_key
-        wanted_id = request_id(program, key) if key is not None else ""
-        group = group_name(program, where.group) if where.group is not None else ""
+        wanted_id = request_id(program, query.key) if query.key is not None else ""
+        group = group_name(program, query.group) if query.group is not None else ""
+        name, _, value = (query.metadata or "").partition("=")
 
         def fits(approval: Approval) -> bool:
             asker = approval.asker
             return (
                 is_of(approval, program.id)
                 and isinstance(asker, ProgramCall)
-                and (not where.statuses or status_of(approval) in where.statuses)
-                and (not where.executions or run_of(approval, now_ms) in where.executions)
+                and (not query.status or status_of(approval) in query.status)
+                and (not query.execution or run_of(approval, now_ms) in query.execution)
                 and (not group or name_in(approval.thread_id) == group)
                 and (not wanted_id or approval.approval_id == wanted_id)
-                and _has(asker.metadata, where.metadata)
+                and (not name or asker.metadata.get(name) == value)
             )
 
         return fits
@@ -334,15 +332,14 @@ class ProgramEndpoints:
         await self.endpoints.redrive(caller.program, endpoint, since_ms=since_ms)
 
     async def deliveries(
-        self, caller: ApiCaller, endpoint_id: str, query: ApiDeliveryQuery, after: ListMark | None
-    ) -> tuple[Sequence[ApiDelivery], ListMark | None]:
+        self, caller: ApiCaller, endpoint_id: str, query: ApiDeliveryQuery, after: Place | None
+    ) -> tuple[Sequence[ApiDelivery], Place | None]:
         """Return a page of deliveries and its end: what waits first, then the newest."""
         endpoint = await self._endpoint(caller, endpoint_id)
-        place: Place | None = (after.created_ms, after.request_id) if after is not None else None
         states, last = await self.endpoints.deliveries(
-            endpoint, status=query.status, limit=query.limit, after=place
+            endpoint, status=query.status, limit=query.limit, after=after
         )
-        return [_delivery(state) for state in states], _mark(last)
+        return [_delivery(state) for state in states], last
 
     async def _endpoint(self, caller: ApiCaller, endpoint_id: str) -> WebhookEndpoint:
         endpoint = await self.endpoints.of(caller.program, endpoint_id)
@@ -353,10 +350,6 @@ class ProgramEndpoints:
 
 def _no_endpoint() -> ApiProblemError:
     return ApiProblemError("not-found", "This program has no endpoint with this id.")
-
-
-def _mark(place: Place | None) -> ListMark | None:
-    return None if place is None else ListMark(int(str(place[0])), str(place[-1]))
 
 
 def _endpoint(endpoint: WebhookEndpoint, *, secret: str | None = None) -> ApiEndpointOut:
@@ -407,7 +400,3 @@ async def name_of(directory: Directory, user_id: str) -> str:
         return (await directory.person(user_id)).name
     except DirectoryError:
         return user_id
-
-
-def _has(metadata: Mapping[str, str], wanted: tuple[str, str] | None) -> bool:
-    return wanted is None or metadata.get(wanted[0]) == wanted[1]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.api.ports import RequestFilter
 from bot.api.problems import ApiProblemError
-from bot.api.shapes import ApiResult
+from bot.api.shapes import ApiListQuery, ApiResult
 from bot.maintenance.restoring import Restoring
 from bot.records.approval import ExecutionState
 from bot.stores import Stores
@@ -44,8 +43,8 @@ async def test_a_request_is_made_decided_run_and_listed(storage: Stores) -> None
     assert look.active
     result = ApiResult(outcome="ran", token=started.token)
     assert (await programs.report(a_caller(), request.id, result)).execution.state == "ran"
-    page = await programs.list(a_caller(), RequestFilter(), limit=5, after=None)
-    assert [item.id for item in page.requests] == [request.id]
+    items, _ = await programs.list(a_caller(), ApiListQuery(limit=5), after=None)
+    assert [item.id for item in items] == [request.id]
     async with programs.changed_since(a_caller(), 0) as feed:
         news = await feed.next(timeout_s=9)
         assert news is not None

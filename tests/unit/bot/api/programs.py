@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 
@@ -18,9 +18,6 @@ from bot.api.ports import (
     ApiCaller,
     AskedRequest,
     ChangeFeed,
-    ListMark,
-    RequestFilter,
-    RequestPage,
 )
 from bot.api.problems import CODES, ApiProblemError
 from bot.api.shapes import (
@@ -28,6 +25,7 @@ from bot.api.shapes import (
     ApiCreateThread,
     ApiExecution,
     ApiIntrospection,
+    ApiListQuery,
     ApiPerson,
     ApiPlace,
     ApiProgram,
@@ -43,6 +41,7 @@ from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramScope, key_digest, key_id, new_key
 from bot.stores import Stores
 from bot.webhooks.endpoints import WebhookEndpoints
+from storage.documents import Place
 from tests.contract.builders import a_program, a_program_key
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotices, Queue
 from tests.support.keyring import a_ring
@@ -160,20 +159,20 @@ class FakeUseCases:
             await self._held.wait_for(lambda: self.waiting == count)
 
     async def list(
-        self, caller: ApiCaller, where: RequestFilter, *, limit: int, after: ListMark | None
-    ) -> RequestPage:
+        self, caller: ApiCaller, query: ApiListQuery, *, after: Place | None
+    ) -> tuple[Sequence[ApiRequest], Place | None]:
         self._fail()
         found = [
             request
             for request in self.requests.values()
             if self.owners[request.id] == caller.program.id
-            and (not where.statuses or request.status in where.statuses)
-            and (after is None or request.created_at < after.created_ms)
+            and (not query.status or request.status in query.status)
+            and (after is None or request.created_at < cast(int, after[0]))
         ]
         found.sort(key=lambda request: -request.created_at)
-        page = found[:limit]
-        is_last = len(found) <= limit
-        return RequestPage(page, None if is_last else ListMark(page[-1].created_at, page[-1].id))
+        page = found[: query.limit]
+        is_last = len(found) <= query.limit
+        return page, None if is_last else (page[-1].created_at, page[-1].id)
 
     async def cancel(self, caller: ApiCaller, request_id: str, *, reason: str | None) -> ApiRequest:
         request = self._of(caller, request_id)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.api.ports import ApiCaller, RequestFilter
+from bot.api.ports import ApiCaller
 from bot.api.requests import ProgramRequests
+from bot.api.shapes import ApiListQuery
 from bot.ports.people import Person
 from bot.records.approval import Approval, Status
 from tests.support.fakes import FakeDirectory
@@ -163,20 +164,18 @@ async def test_a_list_has_the_requests_of_the_program_newest_first(storage: Sqli
         names.append((await a_request(office, key=str(number), **changes)).id)
         office.clock.forward(seconds=1)
     await office.decide(await the_record(office, await programs.get(a_caller(), names[4])), by=ADA)
-    page = await programs.list(a_caller(), RequestFilter(), limit=2, after=None)
-    assert [request.id for request in page.requests] == [names[4], names[3]]
-    rest = await programs.list(a_caller(), RequestFilter(), limit=9, after=page.last)
-    assert ([request.id for request in rest.requests], rest.last) == (names[2::-1], None)
-    filters = {
-        RequestFilter(statuses=("approved",)): [4],
-        RequestFilter(executions=("ready",)): [4],
-        RequestFilter(group="g1"): [3, 1],
-        RequestFilter(idempotency_key="2"): [2],
-        RequestFilter(metadata=("n", "0")): [0],
+    page, last = await programs.list(a_caller(), ApiListQuery(limit=2), after=None)
+    assert [request.id for request in page] == [names[4], names[3]]
+    rest, end = await programs.list(a_caller(), ApiListQuery(limit=9), after=last)
+    assert ([request.id for request in rest], end) == (names[2::-1], None)
+    queries = {
+        ApiListQuery(status=("approved",)): [4],
+        ApiListQuery(execution=("ready",)): [4],
+        ApiListQuery(group="g1"): [3, 1],
+        ApiListQuery(key="2"): [2],
+        ApiListQuery(metadata="n=0"): [0],
     }
-    for filter_, numbers in filters.items():
-        found = await programs.list(a_caller(), filter_, limit=9, after=None)
-        assert [request.id for request in found.requests] == [names[n] for n in numbers]
-    assert not (
-        await programs.list(a_caller(id="prg_2"), RequestFilter(), limit=9, after=None)
-    ).requests
+    for query, numbers in queries.items():
+        page, _ = await programs.list(a_caller(), query, after=None)
+        assert [request.id for request in page] == [names[n] for n in numbers]
+    assert await programs.list(a_caller(id="prg_2"), ApiListQuery(), after=None) == ([], None)
