@@ -24,11 +24,6 @@ def is_risky(approval: Approval) -> bool:
 
 
 def ends_run(approval: Approval) -> bool:
-    """Whether the approval expired and its rule then ends the run."""
-    return approval.status is Status.EXPIRED and ends_then(approval)
-
-
-def ends_then(approval: Approval) -> bool:
     """Whether the run ends if the approval expires."""
     return approval.terms.on_expiry == "cancel_run"
 

@@ -148,13 +148,14 @@ class CallQuestion(InputsQuestion):
     def edited(self, info: CallInfo) -> dict[str, Json] | None:
         """Return the approved arguments if they differ from those of the interrupt; else None."""
         edited = self.decision.arguments
-        if edited is None and self._is_rebound(info):
+        if edited is None and info.digest != self.approval.digest:  # the card's call was edited
             edited = self.arguments
         return deepcopy(edited)  # the tool may change them
 
     def ruling(self, info: CallInfo) -> str | None:
         """Return the ruling of the approval if it differs from that of the interrupt; else None."""
-        return ruling_text(self.approval) or None if self._is_rebound(info) else None
+        is_edited = info.digest != self.approval.digest
+        return ruling_text(self.approval) or None if is_edited else None
 
     @property
     def editor(self) -> str | None:
@@ -268,7 +269,3 @@ class CallQuestion(InputsQuestion):
         if self.approval.kind is not Kind.APPROVAL:
             return False
         return limits_of(self.approval.terms) is not None
-
-    def _is_rebound(self, info: CallInfo) -> bool:
-        """Whether an edit replaced the call of the interrupt."""
-        return info.digest != self.approval.digest

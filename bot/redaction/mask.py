@@ -78,10 +78,14 @@ def mask(key: str, value: object) -> object:
 
 def mask_text(text: str) -> str:
     """Mask secrets, and texts that look like secrets, inside a text."""
-    text = mask_values(text, rules_now())
-    if rules_now().keys or may_have_guess(text):
+    rules = rules_now()
+    text = mask_values(text, rules)
+    if rules.keys or may_have_guess(text):
         text = _mask_guesses(text)
-    return _mask_patterns(text, rules_now())
+    for pattern in rules.patterns:  # outside of existing masks
+        parts = [mask_spans(part, joined(pattern, part)) for part in text.split(REDACTED)]
+        text = REDACTED.join(parts)
+    return text
 
 
 def _mask_guesses(text: str) -> str:
@@ -97,14 +101,6 @@ def mask_values(text: str, rules: MaskRules) -> str:
     """Mask every occurrence of the secret texts of rules."""
     for value in rules.values:
         text = text.replace(value, REDACTED)
-    return text
-
-
-def _mask_patterns(text: str, rules: MaskRules) -> str:
-    """Mask the matches of the rules' patterns, outside of existing masks."""
-    for pattern in rules.patterns:
-        parts = [mask_spans(part, joined(pattern, part)) for part in text.split(REDACTED)]
-        text = REDACTED.join(parts)
     return text
 
 

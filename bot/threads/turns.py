@@ -395,7 +395,8 @@ class Turns:
             # Check the lease: its next owner may have created the approvals.
             await set_turn(self.storage.threads, thread, turn=thread.turn, turn_open=True)
             await self._settlement.settle(thread, asked.gone)
-        if any(ends_run(approval) for approval in asked.decided):
+        expired = [approval for approval in asked.decided if approval.status is Status.EXPIRED]
+        if any(map(ends_run, expired)):
             raise RunEndedError
         return asked
 

@@ -10,7 +10,7 @@ from bot.layout.blocks import Block, literal, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
 from bot.layout.text import own_words, show
 from bot.people.approvers import approvers_of, backups_of, named_by, requirement_words
-from bot.policy.demands import ends_then
+from bot.policy.demands import ends_run
 from bot.policy.eligibility import REQUESTERS
 from bot.policy.progress import VoteProgress, progress_of
 from bot.policy.tally import Tally
@@ -356,7 +356,7 @@ def _deadline(approval: Approval) -> str:
         return say("line.expires_doubt", when=when)
     if approval.kind is Kind.QUESTION and not approval.tool.strip():
         return say("line.expires_answer", when=when)
-    return say("line.expires_end" if ends_then(approval) else "line.expires_run", when=when)
+    return say("line.expires_end" if ends_run(approval) else "line.expires_run", when=when)
 
 
 def notes_given(approval: Approval) -> list[str]:

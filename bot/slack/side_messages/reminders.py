@@ -27,7 +27,7 @@ from bot.layout.sentences import (
 )
 from bot.layout.text import clip_mrkdwn, show
 from bot.people.approvers import backups_of
-from bot.policy.demands import ends_then
+from bot.policy.demands import ends_run
 from bot.ports.people import CHANNEL
 from bot.questions.shown import what_runs
 from bot.records.approval import Approval, Kind
@@ -82,7 +82,7 @@ def deadline(approval: Approval) -> Piece:
         return sentence("line.expires_answer", when=when)
     if approval.kind is Kind.DOUBT:
         return sentence("line.expires_doubt", when=when)
-    ends = ends_then(approval)
+    ends = ends_run(approval)
     return sentence("line.expires_end" if ends else "line.expires_run", when=when)
 
 
