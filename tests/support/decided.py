@@ -16,7 +16,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
     "decide": ("decision",),
     "close": ("open",),
     "escalate": ("escalation.begun_ms",),
-    "climb": ("escalation",),
+    "take_step": ("escalation",),
     "mark_beside": ("cards", "messages"),
     "annotate": ("claim", "snoozes", "dialog"),
     "mark_card": ("card",),
