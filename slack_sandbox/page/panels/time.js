@@ -38,7 +38,7 @@ export class TimePanel extends Panel {
   }
 
   opened() {
-    this.#draw({ now: now() / 1000, ahead: this.ahead });  // the buttons keep their place when the answer comes
+    this.#draw({ now: now() / 1000, ahead: this.ahead, next: undefined });  // the buttons keep their place when the answer comes
     this.#load();
     const timer = setInterval(() => this.#load(), LOOK_MS);
     return () => clearInterval(timer);
