@@ -315,7 +315,9 @@ def with_places(approval: Approval, places: Mapping[str, ApprovalMessage | None]
         places: The messages where they are now; None for a message that is finished.
     """
     by_key = {message.key: message for message in approval.messages} | {**places}
-    return approval.changed(messages=tuple(message for message in by_key.values() if message))
+    approval = approval.changed(messages=tuple(message for message in by_key.values() if message))
+    is_from_program = isinstance(approval.asker, ProgramCall)
+    return approval.changed(root_ts=approval.thread_ts) if is_from_program else approval
 
 
 def escalated(

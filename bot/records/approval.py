@@ -632,6 +632,7 @@ class Approval(WorkDocument):
             Index(("asker.program", "shown_ms"), {"asker.program": {"$gt": ""}}),
             Index(("asker.program", "created_ms"), {"asker.program": {"$gt": ""}}),
             Index(("asker.program", "expires_ms"), PENDING),
+            Index(("root_ts",), {"root_ts": {"$gt": ""}}),
             Index(("execution.program.token",), {"execution.program.token": {"$gt": ""}}),
         ),
         content=frozenset(
@@ -775,6 +776,8 @@ class Approval(WorkDocument):
     """The messages about the approval: cards, reminders, other messages of the escalation. Only the
     holder of the lease changes them. An approval on the batch card of another approval has no card
     of its own here."""
+    root_ts: str = ""
+    """`ts` of the first message of the thread of a program's request, once its card is posted."""
     escalation: StoredEscalation = StoredEscalation()
     """The schedule of reminders and escalation."""
     why_said: bool = False

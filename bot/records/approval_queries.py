@@ -18,6 +18,8 @@ ApprovalCollection: TypeAlias = Collection[Approval]
 
 START: Place = (0, "")
 """Before the first page of a list."""
+_MOST_AT_ONE_TS = 10
+"""Limit of requests to look at; messages of different channels may have one `ts`."""
 
 
 async def get_all(approvals: ApprovalCollection, ids: Sequence[str]) -> list[Approval]:
@@ -126,6 +128,14 @@ async def ended_of(approvals: ApprovalCollection, user_id: str, *, limit: int) -
         reverse=True,
     )
     return newest_first[: max(limit, 0)]
+
+
+async def of_program_at(
+    approvals: ApprovalCollection, *, channel_id: str, ts: str
+) -> Approval | None:
+    """Return a program's request whose thread begins with a message; None without one."""
+    page = await approvals.find({"root_ts": ts}, limit=_MOST_AT_ONE_TS)
+    return next((known for known in page.documents if known.channel_id == channel_id), None)
 
 
 async def named(approvals: ApprovalCollection, prefix: str, *, limit: int) -> list[Approval]:

@@ -28,7 +28,7 @@ from bot.ports.people import Actor
 from bot.ports.process import Clock
 from bot.questions.base import question_of, read_reply
 from bot.records.approval import APPROVE, REJECT, Approval, Decision, Kind, Status
-from bot.records.approval_queries import open_of
+from bot.records.approval_queries import of_program_at, open_of
 from bot.records.messages import Message, MessageStatus
 from bot.records.thread import Thread
 from bot.stores import Stores
@@ -108,7 +108,7 @@ class ThreadInbox:
         """
         name, words = self.spoken_to(incoming.words)
         known = await self._known(incoming)
-        thread = known or self._begun(incoming, name)
+        thread = known or await self._begun(incoming, name)
         if thread is None:
             return None
         opened = await self._open(thread)
@@ -428,14 +428,27 @@ class ThreadInbox:
         except RecordNotFoundError:
             return None
 
+    async def _is_to_program(self, incoming: Incoming) -> bool:
+        """Whether a reply stands under a program's card; its author is told once who reads it."""
+        if incoming.thread_ts == incoming.ts:
+            return False
+        approval = await of_program_at(
+            self.storage.approvals, channel_id=incoming.channel_id, ts=incoming.thread_ts
+        )
+        if approval is None:
+            return False
+        text = say("refuse.nobody_reads", program=approval.origin.program_name.rpartition("/")[2])
+        await self._send_ephemeral(incoming, text, key="nobody-reads")
+        return True
+
     async def _ensure(self, thread: Thread, known: Thread | None) -> None:
         """Create a thread without due work, for refused messages."""
         if known is None:
             await self.storage.threads.ensure(thread)
 
-    def _begun(self, incoming: Incoming, agent: str) -> Thread | None:
+    async def _begun(self, incoming: Incoming, agent: str) -> Thread | None:
         """Return the thread that a message starts, or None."""
-        if not _can_begin(incoming):
+        if await self._is_to_program(incoming) or not _can_begin(incoming):
             return None
         now = self.clock()
         return Thread(

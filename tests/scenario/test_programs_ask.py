@@ -114,6 +114,27 @@ async def test_a_rejection_reaches_the_program_with_its_reason(tmp_path: Path) -
         assert "Not today." in text_for_model(refusal.value)
 
 
+@pytest.mark.parametrize("group", [None, "build-7"])
+async def test_nobody_reads_what_people_write_under_a_card(
+    tmp_path: Path, group: str | None
+) -> None:
+    async with a_door(tmp_path) as (stage, url, key), AsyncCountersign(url, key) as program:
+        await program.create("Deploy", key="k", tool="deploy", arguments=CALL, group=group)
+        card = await stage.card(word=APPROVE)
+        root = card.get("thread_ts", card["ts"])
+        await stage.rest()
+        await stage.say("Ada", "Looks good, go on.", thread_ts=root)
+        told = "Nobody reads here; the program ci only hears the decision."
+        await stage.whispered("Ada", told)
+        await stage.say("Ada", "@countersign hello", thread_ts=root)
+        await stage.say("Ben", "Approve", thread_ts=root)
+        await stage.whispered("Ben", told)
+        await stage.rest()
+        assert len(stage.sandbox.ephemerals(stage.user("Ada"))) == 1
+        assert stage.bot is not None
+        assert await stage.bot.storage.threads.collection.count({}) == 0
+
+
 async def test_a_request_outlives_a_restart_of_the_bot(tmp_path: Path) -> None:
     async with a_door(tmp_path) as (stage, url, key), AsyncCountersign(url, key) as program:
         made = await program.create("Deploy", key="k", tool="deploy", arguments=CALL)
