@@ -73,6 +73,8 @@ class ActionId(StrEnum):
     """Stops the agent of a thread; carries the thread's id."""
     LIFT = "countersign:lift"
     """Opens the form that lifts a freeze; carries the id of the freeze."""
+    LET_RUN = "countersign:let_run"
+    """Lets a held trigger run again; carries the id of the hold."""
     SNOOZE = "countersign:snooze"
     ASK_BACK = "countersign:ask_back"
     ASK_ADMIN = "countersign:ask_admin"

@@ -203,6 +203,10 @@ class Notices(Protocol):
         """Post the first message of a thread that no person started; return its `ts`."""
         ...
 
+    async def show_hold(self, hold: ThreadStart) -> str:
+        """Post or update the message about a held trigger; return its `ts`."""
+        ...
+
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
         """Tell the person who froze, in a direct message, that the freeze still holds.
 

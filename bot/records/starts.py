@@ -13,7 +13,8 @@ from storage.thread_ids import name_of, thread_id_of
 class ThreadStart(WorkDocument):
     """One start of an agent's thread by a program, a trigger or a schedule.
 
-    It is due until its thread begins, and again when the thread's time is over.
+    It is due until its thread begins, and again when the thread's time is over. A hold of a trigger
+    is a start that begins no thread: it is due until its message is true.
     """
 
     spec = Spec(
@@ -23,13 +24,15 @@ class ThreadStart(WorkDocument):
             Index(("created_ms",)),
             Index(("channel_id", "created_ms")),
             Index(("origin.program", "created_ms")),
+            Index(("origin.program", "under", "created_ms")),
             Index(("thread_id", "created_ms")),
         ),
     )
 
     id: str
     """`thr_` and 32 hexadecimal digits of a digest of the idempotency key, so that a key starts
-    once; or `sch_`, the name of a schedule and the due minute."""
+    once; or `sch_`, the name of a schedule and the due minute; or, for a hold, `hld_` and digits of
+    a digest of the trigger and the text."""
     team_id: str
     channel_id: str
     origin: RequestOrigin
@@ -60,7 +63,17 @@ class ThreadStart(WorkDocument):
     failure: Text = ""
     """Why no thread began; empty while one can begin."""
     ended: str = ""
-    """Why its turns are stopped: `stopped` by its program or `expired`; empty if neither is."""
+    """Why its turns are stopped: `stopped` by its program or `expired`; empty if neither is. Why a
+    hold is over: `lifted` or `quiet`."""
+    message_ts: str = ""
+    """`ts` of the message about a hold."""
+    lifted_by: str = ""
+    """Slack user id of the person who lifted a hold."""
+
+    @property
+    def is_hold(self) -> bool:
+        """Whether it only says that a trigger is held."""
+        return self.id.startswith("hld_")
 
     @property
     def thread_ts(self) -> str:

@@ -40,6 +40,7 @@ from bot.slack.listeners import (
     events,
     freezes,
     grants,
+    holds,
     home,
     reviews,
     secondary_actions,
@@ -371,6 +372,12 @@ def register(app: AsyncApp, parts: Wiring) -> None:
             client=client,
             freezing=parts.freezing,
             changed=homes.changed,
+        ),
+    )
+    holds.register(
+        app,
+        holds.HoldServices(
+            responder=responder, holds=parts.holds, work=parts.starts.work, spawn=spawn
         ),
     )
     views.register(

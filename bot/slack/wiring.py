@@ -37,6 +37,7 @@ from bot.notifications.preferences import NotificationPreferences
 from bot.people.access import Access
 from bot.people.viewer import Viewers
 from bot.policy.evaluation.context import world_of
+from bot.policy.model import PolicyFile
 from bot.ports.people import Actor
 from bot.ports.policy import CurrentPolicy
 from bot.ports.programs import ProgramCalls
@@ -71,6 +72,7 @@ from bot.threads.runs.spending import AgentBudget
 from bot.threads.summaries import Summaries
 from bot.threads.turns import Turns
 from bot.threads.worker import Threads
+from bot.triggers.holds import TriggerHolds
 from bot.triggers.schedules import Schedules
 from bot.triggers.starting import ThreadStarts
 from bot.triggers.triggers import AgentTriggers
@@ -497,10 +499,28 @@ class Wiring:
             wake=self.wake,
             halt=self.turns.stopping.stop,
             programs=lambda: self.programs,
+            holds=self.holds,
             clock=self.process.clock,
             owner=self.process.owner,
             spawn=self.tasks.spawn,
         )
+
+    @cached_property
+    def holds(self) -> TriggerHolds:
+        """Triggers that are held."""
+        access = FreezeAccess(
+            directory=self.slack.directory, team_id=self.slack.team_id, clock=self.process.clock
+        )
+        return TriggerHolds(
+            storage=self.storage,
+            notices=self.slack.notices,
+            access=access,
+            policy=self._policy_file,
+            clock=self.process.clock,
+        )
+
+    def _policy_file(self) -> PolicyFile | None:
+        return self.process.policy.file if self.process.policy is not None else None
 
     @cached_property
     def triggers(self) -> AgentTriggers:

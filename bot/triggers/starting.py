@@ -27,6 +27,7 @@ from bot.records.origin import RequestDoor
 from bot.records.starts import ThreadStart
 from bot.records.thread import Thread
 from bot.stores import Stores
+from bot.triggers.holds import TriggerHolds
 from bot.words import say
 from storage.documents import update
 from storage.errors import RecordNotFoundError
@@ -63,6 +64,7 @@ class ThreadStarts:
         wake: Starts the work on a thread.
         halt: Stops the run of a thread in this process.
         programs: Returns what tells programs of ends; None without a door for programs.
+        holds: Holds triggers that may be in a loop.
         clock: The time now.
         owner: Name of this process in leases.
         spawn: Runs work in the background.
@@ -76,6 +78,7 @@ class ThreadStarts:
     wake: Callable[[str], None]
     halt: Callable[[str], None]
     programs: Callable[[], ProgramCalls | None]
+    holds: TriggerHolds
     clock: Clock
     owner: str
     spawn: Spawn
@@ -114,8 +117,6 @@ class ThreadStarts:
             StorageError: Nothing is known to be stored.
         """
         await self._check(start)
-        if start.failure:
-            return bool(await self.storage.starts.insert(start))
         if not await self.storage.starts.insert(start.changed(due_ms=self.clock())):
             return False
         self.spawn(self.work(start.id))
@@ -153,17 +154,10 @@ class ThreadStarts:
 
         Args:
             start: What would start.
-            why: `held`, `owner-left`, `frozen` or `missed`.
+            why: `owner-left`, `frozen` or `missed`.
         """
-        key = (
-            start.id
-            if why in {"frozen", "missed"}
-            else f"{start.origin.program}:{start.origin.owner}"
-        )
-        if why == "held":
-            key = (
-                f"{start.origin.program}:{start.fingerprint[:16]}:{start.created_ms // 86_400_000}"
-            )
+        is_once = why in {"frozen", "missed"}
+        key = start.id if is_once else f"{start.origin.program}:{start.origin.owner}"
         words = say(f"message.start_{why.replace('-', '_')}", what=sender_of(start))
         self.spawn(self._tell_channel(start, words, key=f"{key}:{why}"))
 
@@ -179,6 +173,8 @@ class ThreadStarts:
 
     async def _visit(self, hold: ClaimedRecord[ThreadStart]) -> bool:
         start = hold.record
+        if start.is_hold:
+            return await self.holds.see_to(start)
         try:
             if start.thread_id:
                 changed = await self._expire(start)

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 
 from agents.core.codec import Json
 from bot.clock import milliseconds
@@ -23,12 +22,9 @@ from storage.errors import RecordNotFoundError
 
 MOST_TEXT = 12_000
 """Longest text that an agent gets from a trigger, in characters."""
-MOST_ALIKE = 3
-"""Maximum number of starts of a trigger with the same text within ten minutes."""
-ALIKE_WITHIN = timedelta(minutes=10)
-HELD = "held: the same text again and again"
 _MOST_TITLE = 150
 _MOST_READ = 50
+"""Newest starts of a trigger that are read to find its open threads."""
 _MOST_DELIVERIES = 100
 _PATH = re.compile(r"\{([A-Za-z0-9_.-]{1,200})\}")
 _NO_SECRET = (b"a secret of a trigger that does not exist",)
@@ -97,15 +93,12 @@ class AgentTriggers:
         if known is not None:
             return await self._again(known, delivery)
         start = await self._made(name, start_id, body, delivery=delivery)
-        is_held = await self._is_held(start)
-        if is_held:
-            start = start.changed(failure=HELD)
-        elif open_ := await self._open(start, entry):
+        if hold := await starts.holds.hold(start):
+            starts.spawn(starts.work(hold.id))
+            raise StartRefusedError("held", retry_after_s=600)
+        if open_ := await self._open(start, entry):
             start = start.changed(under=open_.thread_ts)
         if await starts.start(start):
-            if is_held:
-                starts.tell(start, "held")
-                raise StartRefusedError("held", retry_after_s=600)
             return start
         return await self.fire(name, delivery, body)
 
@@ -146,35 +139,23 @@ class AgentTriggers:
             expires_ms=now + milliseconds(SAME_KEY),
         )
 
-    async def _since(self, start: ThreadStart, within: timedelta) -> list[ThreadStart]:
-        """Return the newest starts of the same trigger, newest first."""
-        since_ms = start.created_ms - milliseconds(within)
-        where = {"origin.program": start.origin.program, "created_ms": {"$gt": since_ms}}
-        page = await self.starts.storage.starts.find(where, sort=["-created_ms"], limit=_MOST_READ)
-        return page.documents
-
-    async def _is_held(self, start: ThreadStart) -> bool:
-        """Whether the trigger sends the same text again and again, as a loop does.
-
-        It stays held until it has been quiet for ten minutes.
-        """
-        others = await self._since(start, ALIKE_WITHIN)
-        alike = [other for other in others if other.fingerprint == start.fingerprint]
-        return len(alike) >= MOST_ALIKE or any(other.failure == HELD for other in alike)
-
     async def _open(self, start: ThreadStart, entry: TriggerEntry) -> ThreadStart | None:
         """Return the newest open thread of the trigger, if it may have no further one.
 
         Raises:
             StartRefusedError: It has started too many in this hour.
         """
-        others = await self._since(start, SAME_KEY)
+        starts, ours = self.starts.storage.starts, {"origin.program": start.origin.program}
         hour_ms = start.created_ms - milliseconds(HOUR)
-        if sum(other.created_ms > hour_ms for other in others) >= entry.limits.per_hour:
+        count = await starts.count({**ours, "created_ms": {"$gt": hour_ms}})
+        if count >= entry.limits.per_hour:
             raise StartRefusedError("rate-limited", retry_after_s=600)
-        roots = [other for other in others if not other.under and not other.failure]
-        opened = [other for other in roots if await self._is_open(other)]
-        return opened[0] if len(opened) >= entry.limits.open and opened[0].thread_id else None
+        day_ms = start.created_ms - milliseconds(SAME_KEY)
+        roots = {**ours, "under": "", "created_ms": {"$gt": day_ms}}
+        page = await starts.find(roots, sort=["-created_ms"], limit=_MOST_READ)
+        opened = [root for root in page.documents if not root.failure and await self._is_open(root)]
+        begun = [root for root in opened if root.thread_id]
+        return begun[0] if len(opened) >= entry.limits.open and begun else None
 
     async def _is_open(self, start: ThreadStart) -> bool:
         if not start.thread_id:

@@ -27,9 +27,9 @@ from bot.redaction.rules import SHORTEST_VALUE
 from bot.scheduler import BETWEEN_LOOKS, BETWEEN_TICKS
 from bot.slack.directory import MAX_AGE
 from bot.threads.worker import MAX_ATTEMPTS, MAX_CRASHES, MAX_CRASHES_AFTER_ANSWER
+from bot.triggers.holds import ALIKE_WITHIN, MOST_ALIKE
 from bot.triggers.signatures import OLDEST_S
 from bot.triggers.starting import HOUR, MOST_IN_ALL, MOST_IN_CHANNEL, SAME_KEY
-from bot.triggers.triggers import ALIKE_WITHIN, MOST_ALIKE
 from bot.webhooks.endpoints import OVERLAP
 from bot.webhooks.queues import WAITS
 from bot.webhooks.sending import WHOLE_S

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 from standardwebhooks import Webhook
 
+from bot.layout.action_ids import ActionId
 from bot.records.programs import ProgramScope
 from tests.scenario.test_programs_ask import APPROVE, a_door, until_open
 from tests.support.stage import Stage
@@ -58,6 +59,11 @@ def begun(stage: Stage) -> list[str]:
     """First messages of threads that no person started."""
     texts = [str(message["text"]) for message in stage.messages()]
     return [text for text in texts if text.startswith("Started by")]
+
+
+def with_button(stage: Stage, action_id: str) -> list[dict[str, Any]]:
+    """Messages with a button."""
+    return [message for message in stage.messages() if action_id in str(message["blocks"])]
 
 
 async def until_status(http: httpx.AsyncClient, at: str, status: str) -> dict[str, Any]:
@@ -126,3 +132,36 @@ async def test_a_webhook_starts_an_agent_within_200_ms(tmp_path: Path) -> None:
         await stage.card(word=APPROVE)
         await stage.until(lambda: len(begun(stage)) == 3)
         assert "the trigger pager" in begun(stage)[0]
+
+
+async def test_its_owner_lets_a_held_trigger_run_again(tmp_path: Path) -> None:
+    """9, row 22."""
+    async with a_door(tmp_path) as (stage, url, _):
+        await stage.stop_bot()
+        path = agents_file(tmp_path, stage.channel, stage.user("Rosa"))
+        ada = stage.user("Ada")
+        await stage.start_bot(COUNTERSIGN_AGENTS_FILE=path, COUNTERSIGN_APPROVERS=ada)
+        await until_open(url)
+        async with httpx.AsyncClient(base_url=url) as http:
+
+            async def fire(number: int) -> int:
+                alert = {
+                    "id": f"a{number}",
+                    "name": "latency",
+                    "text": "deploy payments 1.4.2 to production",
+                }
+                body = json.dumps({"alert": alert}).encode()
+                headers = signed(body, f"m{number}")
+                return (
+                    await http.post("/v1/triggers/pager", content=body, headers=headers)
+                ).status_code
+
+            assert [await fire(number) for number in range(5)] == [202, 202, 202, 429, 429]
+            (held,) = await stage.until(lambda: with_button(stage, ActionId.LET_RUN))
+            assert held["text"].startswith("Held: the trigger pager")
+            await stage.click("Ben", held, ActionId.LET_RUN)
+            await stage.whispered("Ben", "Only its owner")
+            await stage.click("Rosa", held, ActionId.LET_RUN)
+            await stage.said("let the trigger pager .* run again")
+            assert await fire(5) == 202
+        assert not with_button(stage, ActionId.LET_RUN)

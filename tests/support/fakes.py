@@ -116,6 +116,7 @@ class FakeNotices:
         summaries: Ends of requests as a summary has them, by thread; each showing adds one.
         freezes: Alerts about freezes, in the order in which they were drawn.
         starts: Threads that no person started, in the order of their first messages.
+        holds: Holds of triggers, as they were shown.
         reminded: Who was reminded of which freeze, on which day.
         groups: First messages of groups: thread, title, and whether an earlier one was looked for.
         closed: Channels that take no message.
@@ -133,6 +134,7 @@ class FakeNotices:
     told: dict[str, tuple[str, str]] = field(default_factory=dict)
     freezes: list[FreezeAlert] = field(default_factory=list)
     starts: list[ThreadStart] = field(default_factory=list)
+    holds: list[ThreadStart] = field(default_factory=list)
     reminded: list[tuple[str, str, int]] = field(default_factory=list)
     groups: list[tuple[str, str, bool]] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
@@ -173,6 +175,12 @@ class FakeNotices:
             self.starts.append(start)
             shown.append(start.id)
         return f"1900000003.{shown.index(start.id) + 1:06d}"
+
+    async def show_hold(self, hold: ThreadStart) -> str:
+        if self.is_down:
+            raise DeliveryError("chat.postMessage", self.fault)
+        self.holds.append(hold)
+        return hold.message_ts or f"1900000004.{len(self.holds):06d}"
 
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
         if self.is_down:

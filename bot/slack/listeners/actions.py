@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 NO_PRESSES: Mapping[str, Press] = MappingProxyType({})
 
-OTHERS = (ActionId.EDIT_PAGE, ActionId.STOP_AGENT, ActionId.LIFT)
+OTHERS = (ActionId.EDIT_PAGE, ActionId.STOP_AGENT, ActionId.LIFT, ActionId.LET_RUN)
 """Buttons with their own listeners, because their values differ, like Home's."""
 _CARDS = re.compile(rf"^(?!{HOME}|(?:{'|'.join(OTHERS)})\Z)countersign:")
 """Buttons of cards and their modals."""

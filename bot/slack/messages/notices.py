@@ -29,7 +29,7 @@ from bot.slack.side_messages.notices import (
     group_card,
     summary_card,
 )
-from bot.slack.side_messages.started import start_card
+from bot.slack.side_messages.started import hold_card, start_card
 from bot.words import said_to_all, say
 from bot.words.mrkdwn import is_person, mention
 
@@ -43,6 +43,7 @@ ASKER_EVENT = "countersign_asker"
 GROUP_EVENT = "countersign_group"
 TOLD_EVENT = "countersign_told"
 START_EVENT = "countersign_start"
+HOLD_EVENT = "countersign_hold"
 SUMMARY_EVENT = "countersign_summary"
 
 MakeCard = Callable[[], Awaitable[Card]]
@@ -109,6 +110,18 @@ class SlackNotices:
             stays=True,
         )
         return await self.poster.put(putting, start_card(start))
+
+    @said_to_all
+    async def show_hold(self, hold: ThreadStart) -> str:
+        """See `Notices`."""
+        putting = Putting(
+            event=HOLD_EVENT,
+            record_id=f"{hold.id}:{hold.created_ms}",
+            channel_id=hold.channel_id,
+            ts=hold.message_ts,
+            looks=True,
+        )
+        return await self.poster.put(putting, hold_card(hold))
 
     @said_to_all
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:

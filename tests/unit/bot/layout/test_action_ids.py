@@ -37,6 +37,7 @@ def test_names_are_frozen() -> None:
         "take_back",
         "claim",
         "let_go",
+        "let_run",
         "lift",
         "snooze",
         "ask_back",

@@ -8,6 +8,7 @@ import hmac
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,15 +21,18 @@ from agents.models import Turn, call, say
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiThread
 from bot.errors import NotApproverError
+from bot.policy.model import PolicyFile
 from bot.records.approval import Status
 from bot.records.approval_queries import open_of
 from bot.records.switch import FreezeScope
-from bot.slack.side_messages.started import start_card
+from bot.slack.side_messages.started import hold_card, start_card
 from bot.triggers.entries import TriggerEntry
+from bot.triggers.holds import MOST_ALIKE
 from bot.triggers.signatures import delivery_of
+from bot.triggers.starting import MOST_IN_CHANNEL
 from tests.support.stores import SqliteStores
-from tests.unit.bot.api.program_office import OLGA, an_office, programs_of
-from tests.unit.bot.office import ADA, Office
+from tests.unit.bot.api.program_office import OLGA, SRE, an_office, programs_of
+from tests.unit.bot.office import ADA, ROSA, Office, an_actor
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 OTHER = "whsec_" + base64.b64encode(b"another secret of another sender").decode()
@@ -315,8 +319,122 @@ async def test_a_loop_ends_after_three_starts(pager: Callable[..., Office]) -> N
         await office.queue.run()
         office.clock.forward(seconds=300)
     assert len(office.notices.starts) == 3
-    assert [*office.notices.told.values()] == [
-        (CHANNEL, "Held: the trigger pager sends the same text again and again.")
-    ]
-    office.clock.forward(seconds=601)
+    (hold,) = office.notices.holds
+    held = "Held: the trigger pager (of <@UOLGA>) sends the same text again and again."
+    assert (hold.channel_id, hold_card(hold).text) == (CHANNEL, held)
+    await office.later(seconds=601)
+    assert hold_card(office.notices.holds[-1]).text.startswith("It was quiet for ten minutes")
     assert await fire(office, {"alert": {"id": "a9"}}, name="msg_9")
+    assert len(office.notices.holds) == 2
+
+
+async def loop(office: Office, count: int) -> int:
+    """A loop fires the trigger; return the number of all starts."""
+    for _ in range(count):
+        office.clock.forward(seconds=20)
+        name = f"msg_{office.clock()}"
+        with suppress(ApiProblemError):
+            await fire(office, {"alert": {"id": name}}, name=name)
+        await office.queue.run()
+    return len(office.notices.starts)
+
+
+@pytest.fixture
+def looping(pager: Callable[..., Office]) -> Callable[..., Office]:
+    """Make an office with a trigger that sends the same text, and a policy with approvers."""
+
+    def make(approve: list[dict[str, Any]] | None = None) -> Office:
+        office = pager(text="build failed", limits={"per_hour": 100})
+        groups = {**SRE, "leads": {"users": ["ULEAD"]}}
+        data = {"version": 1, "groups": groups, "rules": [], "default": "allow"}
+        data["defaults"] = {"approve": approve}
+        file = PolicyFile.model_validate(data) if approve else None
+        office.__dict__["holds"] = replace(office.holds, policy=lambda: file)
+        return office
+
+    return make
+
+
+@pytest.mark.parametrize("by", [OLGA, ADA], ids=["owner", "approver"])
+async def test_people_let_a_held_trigger_run_again(
+    looping: Callable[..., Office], storage: SqliteStores, by: str
+) -> None:
+    office = looping([{"from": ["sre"]}])
+    assert await loop(office, 5) == MOST_ALIKE
+    (hold,) = office.notices.holds
+    await office.holds.lift(hold.id, an_actor(by))
+    await office.later()
+    lifted = hold_card(office.notices.holds[-1])
+    assert lifted.text == f"<@{by}> let the trigger pager (of <@UOLGA>) run again."
+    assert "countersign:let_run" not in str(lifted.blocks)
+    assert await loop(office, 5) == 2 * MOST_ALIKE  # then it is held again
+    assert not office.notices.holds[-1].ended
+    acts = [(entry.action, entry.actor_id) for entry in await storage.audit.of_thread("", limit=99)]
+    assert [act for act in acts if act[0].startswith("trigger")] == [
+        ("trigger_held", ""),
+        ("trigger_lifted", by),
+        ("trigger_held", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("approve", "by"),
+    [([{"from": ["sre"]}], ROSA), ([{"from": ["sre"]}], "UGONE"), (None, ADA)],
+    ids=["other", "left", "no-policy"],
+)
+async def test_nobody_else_lets_it_run_again(
+    looping: Callable[..., Office],
+    storage: SqliteStores,
+    approve: list[dict[str, Any]] | None,
+    by: str,
+) -> None:
+    office = looping(approve)
+    await loop(office, 4)
+    with pytest.raises(NotApproverError):
+        await office.holds.lift(office.notices.holds[0].id, an_actor(by))
+    assert await loop(office, 1) == MOST_ALIKE
+    (refused,) = [
+        entry for entry in await storage.audit.of_thread("", limit=99) if entry.action == "refused"
+    ]
+    assert refused.actor_id == by
+
+
+async def test_an_owner_who_has_become_a_guest_lets_nothing_run(
+    looping: Callable[..., Office],
+) -> None:
+    office = looping([{"from": ["leads"]}])
+    await loop(office, 4)
+    office.directory.add(OLGA, is_guest=True)
+    with pytest.raises(NotApproverError):
+        await office.holds.lift(office.notices.holds[0].id, an_actor(OLGA))
+    office.directory.is_down = True
+    with pytest.raises(NotApproverError):
+        await office.holds.lift(office.notices.holds[0].id, an_actor(ROSA))
+
+
+async def test_a_click_on_a_hold_that_is_over_is_refused(looping: Callable[..., Office]) -> None:
+    office = looping()
+    await loop(office, 4)
+    (hold,) = office.notices.holds
+    await office.holds.lift(hold.id, an_actor(OLGA))
+    with pytest.raises(NotApproverError, match="isn't held"):
+        await office.holds.lift(hold.id, an_actor(OLGA))
+
+
+async def test_i14_a_loop_uses_up_no_starts_of_others(looping: Callable[..., Office]) -> None:
+    office = looping()
+    await loop(office, 2 * MOST_IN_CHANNEL)
+    office.roster.triggers["other"] = office.roster.triggers["pager"]  # type: ignore[index]
+    body = json.dumps({"alert": {"id": "a1"}}).encode()
+    assert await send(office, signed(office, body), body, "other")
+
+
+async def test_many_joined_alerts_hide_no_open_thread(
+    pager: Callable[..., Office], storage: SqliteStores
+) -> None:
+    office = pager(turns=PAYS, limits={"open": 1, "per_hour": 100})
+    for number in range(60):
+        office.clock.forward(seconds=130)
+        assert await fire(office, {"alert": {"id": f"a{number}"}}, name=f"msg_{number}")
+    starts = (await storage.starts.find({})).documents
+    assert len({start.thread_id for start in starts}) == 1

@@ -42,6 +42,7 @@ async def test_each_button_and_each_event_has_one_listener(
         ActionId.EDIT_PAGE: "on_page",
         ActionId.STOP_AGENT: "on_stop",
         ActionId.LIFT: "on_lift",
+        ActionId.LET_RUN: "on_let_run",
     }
     events = {"app_home_opened": "on_opened"}
     async with a_turn_stage(make_database("memory", tmp_path)) as stage:
