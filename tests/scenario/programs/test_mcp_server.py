@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -176,15 +177,47 @@ class MethodCall(Request[dict[str, Any], str]):
     """A call of a method of the extension."""
 
 
-async def test_69_a_task_is_polled_to_its_end(bench: Bench) -> None:
+SERVER = ["-m", "countersign_client.cli", "mcp"]
+
+
+@asynccontextmanager
+async def on_http(bench: Bench) -> AsyncIterator[str]:
+    """Start a server on HTTP, as a process without a key of its own; its address."""
+    port = free_port()
+    environment = {k: v for k, v in bench.environment.items() if k != "COUNTERSIGN_KEY"}
+    async with listening([*SERVER, "--http", f"127.0.0.1:{port}"], environment, port) as server:
+        yield server.url
+
+
+@pytest.fixture
+async def address(bench: Bench) -> AsyncIterator[str]:
+    async with on_http(bench) as url:
+        yield url
+
+
+@pytest.fixture(params=["stdio", "http"])
+async def connect(
+    bench: Bench, request: pytest.FixtureRequest
+) -> AsyncIterator[Callable[..., Client]]:
+    """Make a client of a server in a process of its own, over a real transport."""
+    if request.param == "stdio":
+        server = StdioServerParameters(command=sys.executable, args=SERVER, env=bench.environment)
+        yield partial(Client, server)
+        return
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with on_http(bench) as url, httpx2.AsyncClient(headers=headers) as http:
+        yield partial(Client, streamable_http_client(url, http_client=http))
+
+
+async def test_69_a_task_is_polled_to_its_end(bench: Bench, connect: Callable[..., Client]) -> None:
     server = bench.door.server
 
     def approve() -> None:
         bench.door.do(lambda: server.approve(bench.door.request()))
 
     tasks = Tasks(approve)
-    async with Agent(bench, extensions=[tasks]) as agent:
-        result = await agent.client.call_tool("request_approval", CALL)
+    async with connect(extensions=[tasks]) as client:
+        result = await client.call_tool("request_approval", CALL)
         assert (result.structured_content or {})["status"] == "approved"
         assert (result.structured_content or {})["execution_id"]
         assert json.loads(texts(result)) == result.structured_content
@@ -195,11 +228,13 @@ async def test_69_a_task_is_polled_to_its_end(bench: Bench) -> None:
     assert record.shown["execution"]["state"] == "started"
 
 
-async def test_69_a_cancelled_task_withdraws_the_card(bench: Bench) -> None:
+async def test_69_a_cancelled_task_withdraws_the_card(
+    bench: Bench, connect: Callable[..., Client]
+) -> None:
     tasks = Tasks(lambda: None)
     tasks.cancels = True
-    async with Agent(bench, extensions=[tasks]) as agent:
-        await agent.client.call_tool("ask_people", {"question": "Which region?"})
+    async with connect(extensions=[tasks]) as client:
+        await client.call_tool("ask_people", {"question": "Which region?"})
     assert [state.get("status") for state in tasks.states] == [
         "working",
         "working",
@@ -209,13 +244,15 @@ async def test_69_a_cancelled_task_withdraws_the_card(bench: Bench) -> None:
     assert bench.door.request().shown["status"] == "cancelled"
 
 
-async def test_69_a_client_without_tasks_gets_none(bench: Bench) -> None:
-    async with Agent(bench) as agent:
-        told = await agent.call("request_approval", **CALL, wait_seconds=0)
-        assert told["status"] == "pending"
+async def test_69_a_client_without_tasks_gets_none(
+    bench: Bench, connect: Callable[..., Client]
+) -> None:
+    async with connect() as client:
+        result = await client.call_tool("request_approval", {**CALL, "wait_seconds": 0})
+        assert (result.structured_content or {})["status"] == "pending"
         asked = MethodCall(method="tasks/get", params={"taskId": "apr_" + "f" * 32})
         with pytest.raises(MCPError, match="not-found"):
-            await agent.client.session.send_request(asked, Answer)
+            await client.session.send_request(asked, Answer)
 
 
 async def test_people_answer_questions(bench: Bench) -> None:
@@ -311,21 +348,10 @@ async def test_the_tools_say_what_they_take_and_give(bench: Bench) -> None:
 
 
 async def test_the_command_serves_on_the_standard_streams(bench: Bench) -> None:
-    args = ["-m", "countersign_client.cli", "mcp"]
-    parameters = StdioServerParameters(command=sys.executable, args=args, env=bench.environment)
+    parameters = StdioServerParameters(command=sys.executable, args=SERVER, env=bench.environment)
     async with Client(parameters) as client:
         told = await client.call_tool("request_approval", {**CALL, "wait_seconds": 0})
         assert (told.structured_content or {})["status"] == "pending"
-
-
-@pytest.fixture
-async def address(bench: Bench) -> AsyncIterator[str]:
-    """A server on HTTP, as a process without a key of its own."""
-    port = free_port()
-    environment = {k: v for k, v in bench.environment.items() if k != "COUNTERSIGN_KEY"}
-    command = ["-m", "countersign_client.cli", "mcp", "--http", f"127.0.0.1:{port}"]
-    async with listening(command, environment, port) as server:
-        yield server.url
 
 
 @pytest.mark.parametrize("era", ERAS)
