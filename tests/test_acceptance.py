@@ -35,7 +35,7 @@ CHECKS: dict[int, tuple[str, ...]] = {
     ),
     13: (f"{API}/test_requests.py::cancelling",),
     14: (f"{API}/test_door.py::pages_hold", f"{API}/test_door.py::cursor_is_bound"),
-    15: (f"{API}/test_door.py::stream", f"{API}/test_waiting.py::feed"),
+    15: (f"{API}/test_streams.py::15", f"{API}/test_door.py::stream"),
     16: (f"{API}/test_door.py::61st", f"{API}/test_requests.py::too_many_undecided"),
     17: (f"{API}/test_cards.py",),
     18: (f"{API}/test_schema_subset.py",),

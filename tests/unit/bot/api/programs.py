@@ -18,6 +18,7 @@ from bot.api.ports import (
     ApiCaller,
     AskedRequest,
     ChangeFeed,
+    ProgramUseCases,
 )
 from bot.api.problems import CODES, ApiProblemError
 from bot.api.shapes import (
@@ -86,6 +87,7 @@ class FakeUseCases:
     entered: asyncio.Event = field(default_factory=asyncio.Event)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     made: asyncio.Event = field(default_factory=asyncio.Event)
+    fed: asyncio.Event = field(default_factory=asyncio.Event)
     _held: asyncio.Condition = field(default_factory=asyncio.Condition)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     _is_stopped: bool = False
@@ -231,6 +233,7 @@ class FakeUseCases:
     ) -> AsyncIterator[ChangeFeed]:
         feed = FakeFeed()
         self.feeds.append(feed)
+        self.fed.set()
         self.feed_since.append(since_ms)
         yield feed
         self.feeds.remove(feed)
@@ -427,11 +430,15 @@ class Answer:
 
 @asynccontextmanager
 async def doorstep(
-    *, proxies: Sequence[str] = (), storage: Stores | None = None
+    *,
+    proxies: Sequence[str] = (),
+    storage: Stores | None = None,
+    clock: FakeClock | None = None,
+    programs: ProgramUseCases | None = None,
 ) -> AsyncIterator[Doorstep]:
-    """Open a door over fake use cases."""
+    """Open a door over fake use cases, or over `programs`."""
     async with AsyncExitStack() as stack:
-        clock = FakeClock()
+        clock = clock or FakeClock()
         if storage is None:
             storage = SqliteStores(None)
             await storage.open()
@@ -446,7 +453,7 @@ async def doorstep(
             return ", ".join(missing)
 
         door = ApiDoor(
-            use=use,
+            use=programs or use,
             endpoints=ProgramEndpoints(
                 endpoints=WebhookEndpoints(
                     storage=storage, addresses=FakePoster().rules, clock=clock
