@@ -82,6 +82,13 @@ def test_blocks_are_short(page: Path) -> None:
     assert max(len(block.code.splitlines()) for block in blocks) <= LONGEST
 
 
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_blocks_can_be_pasted_into_the_shell_of_python(page: Path) -> None:
+    """An empty line ends a class or a function there."""
+    pasted = [fence for fence in fences(page) if fence.kind == "python" and not fence.name]
+    assert [fence.line for fence in pasted if re.search(r"\n\n[ \t]", fence.text)] == []
+
+
 async def test_another_output_is_noticed(module: ModuleType) -> None:
     block = Block(PAGES[0], line=3, code="import asyncio\nprint(1)\n", printed="2\n")
     assert await block.run(module) == "1\n"
