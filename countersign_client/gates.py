@@ -88,19 +88,8 @@ def gate(  # noqa: PLR0913 - each is one part of the request
             no JSON; or the client is not of its kind.
         ValueError: A {name} is no argument of the function.
     """
-    options = {
-        "tool": tool,
-        "title": title,
-        "edit": edit,
-        "execution": execution,
-        "key": key,
-        "why": why,
-        "preview": preview,
-        "secret": secret,
-        "wait": wait,
-        "on_reject": on_reject,
-        **request,
-    }
+    named = ("function", "client", "request")
+    options = {part: value for part, value in locals().items() if part not in named} | request
 
     def decorate(wrapped: Callable[P, R]) -> Callable[P, R]:
         if client is not None:

@@ -16,18 +16,11 @@ from pathlib import Path
 
 from countersign_client.cli import parser as parsing
 from countersign_client.cli.process import DONE, USAGE, Process, Signalled, Signals, UsageError
-from countersign_client.hooks import (
-    AGENTS,
-    Agent,
-    NotInstalled,
-    Printed,
-    answer,
-    edit_of,
-    in_time,
-    tried,
-)
+from countersign_client.hooks.agents import AGENTS, Agent, Printed
 from countersign_client.hooks.calls import LARGEST_INPUT
-from countersign_client.hooks.trying import RECORDED
+from countersign_client.hooks.running import answer, in_time
+from countersign_client.hooks.settings import NotInstalled, edit_of
+from countersign_client.hooks.trying import RECORDED, tried
 
 PATIENCE = 30.0
 """Seconds for which a server that is away is tried."""

@@ -163,7 +163,12 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
             host, port = given.http
             async with httpx.AsyncClient(limits=LIMITS) as http:
                 tools = server.build_server(server.by_key_of_caller(http), session, given.name)
-                await server.serve_http(tools, host, port, given.allow_host)
+                await tools.run_streamable_http_async(
+                    host=host,
+                    port=port,
+                    stateless_http=True,
+                    transport_security=_sdk("http").checked_hosts(host, port, given.allow_host),
+                )
             return 0
         async with AsyncCountersign(patience=PATIENCE) as countersign:
             tools = server.build_server(lambda _: countersign, session, given.name)

@@ -3,19 +3,3 @@
 A hook fails closed: what goes wrong is printed as a refusal that is no rejection. Agents read many
 forms of a refusal as "go on", so that `agents` knows the one of each agent that holds a call.
 """
-
-from countersign_client.hooks.agents import AGENTS, Agent, Printed
-from countersign_client.hooks.running import answer, in_time
-from countersign_client.hooks.settings import NotInstalled, edit_of
-from countersign_client.hooks.trying import tried
-
-__all__ = [
-    "AGENTS",
-    "Agent",
-    "NotInstalled",
-    "Printed",
-    "answer",
-    "edit_of",
-    "in_time",
-    "tried",
-]

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -215,7 +215,7 @@ class _Exchange:
             passed = {_SESSION: session} if session else {}
             if _is_stream(response):
                 return _Stream(self._relayed(response), lambda: None, headers=passed)
-            async with _closing(response):
+            async with aclosing(response):
                 body = await _read(response)
         except httpx2.HTTPError as error:
             place = self._relay.url.partition("?")[0]  # a query may hold a key
@@ -226,7 +226,7 @@ class _Exchange:
         return Response(self.proxy.passed(body) if body else b"", response.status_code, passed)
 
     async def _relayed(self, response: httpx2.Response) -> AsyncIterator[ServerSentEvent]:
-        async with _closing(response):
+        async with aclosing(response):
             with suppress(httpx2.HTTPError):  # the client takes it up again
                 async for event in httpx2.EventSource(response, None):
                     line = self.proxy.passed(event.data.encode()) if event.data else b""
@@ -380,14 +380,6 @@ async def _read(response: httpx2.Response) -> bytes:
 def _error(message_id: Any, text: str) -> Message:
     error = {"code": REFUSED, "message": f"Countersign: {text}."}
     return {"jsonrpc": "2.0", "id": message_id, "error": error}
-
-
-@asynccontextmanager
-async def _closing(response: httpx2.Response) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        await response.aclose()
 
 
 async def _nowhere(_: bytes) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,6 @@ from countersign_client import asking
 from countersign_client.asynchronous import AsyncCountersign
 from countersign_client.canonical import canonical
 from countersign_client.errors import CountersignError
-from countersign_client.mcp.http import checked_hosts
 from countersign_client.mcp.proxy import BETWEEN
 from countersign_client.mcp.tasks import RequestTasks
 from countersign_client.requests import NotApproved, NotStarted, Request, StillPending
@@ -310,26 +309,6 @@ def by_key_of_caller(http: httpx.AsyncClient) -> Connect:
     return connect
 
 
-async def serve_http(
-    server: MCPServer[Any], host: str, port: int, allowed_hosts: Sequence[str]
-) -> None:
-    """Serve the tools by Streamable HTTP at /mcp, until a signal ends it.
-
-    Args:
-        server: The server.
-        host: An address of loopback.
-        port: The port.
-        allowed_hosts: Values of the header Host, besides the address itself. A request with an
-            Origin is refused: keys do not belong in browsers.
-    """
-    await server.run_streamable_http_async(
-        host=host,
-        port=port,
-        stateless_http=True,
-        transport_security=checked_hosts(host, port, allowed_hosts),
-    )
-
-
 def build_server(connect: Connect, session: str, name: str) -> MCPServer[Any]:
     """Make the server of the tools.
 
@@ -339,9 +318,10 @@ def build_server(connect: Connect, session: str, name: str) -> MCPServer[Any]:
         name: Before the names of tools of the permission prompt, for the policy.
     """
     tools = AskingTools(connect, session, name)
-    server: MCPServer[Any] = MCPServer(
-        "countersign", instructions=_ABOUT, extensions=[RequestTasks(tools)]
+    tasks = RequestTasks(
+        tools.read, lambda context, id_: tools.cancel_request(context=context, id=id_)
     )
+    server: MCPServer[Any] = MCPServer("countersign", instructions=_ABOUT, extensions=[tasks])
     asks = ToolAnnotations(open_world_hint=True)
     listed: list[tuple[Callable[..., Any], ToolAnnotations, bool]] = [
         (tools.request_approval, asks, True),

@@ -6,8 +6,8 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.extension import Extension, MethodBinding
@@ -30,14 +30,9 @@ class TaskParams(RequestParams):
     task_id: str = Field(alias="taskId")
 
 
-class RequestReader(Protocol):
-    """Reads and withdraws requests of a caller."""
-
-    async def read(self, context: Context[Any], request_id: str) -> tuple[Request, BaseModel]:
-        """Read a request, and what the tool would say; an approval is handed over."""
-
-    async def cancel_request(self, *, context: Context[Any], id: str) -> BaseModel:  # noqa: A002
-        """Withdraw a request."""
+Read = Callable[[Context[Any], str], Awaitable[tuple[Request, BaseModel]]]
+"""Reads a request of a caller, and what the tool would say; an approval is handed over."""
+Withdraw = Callable[[Context[Any], str], Awaitable[object]]
 
 
 class RequestTasks(Extension):
@@ -45,13 +40,15 @@ class RequestTasks(Extension):
 
     identifier = _NAME
 
-    def __init__(self, asked: RequestReader) -> None:
+    def __init__(self, read: Read, withdraw: Withdraw) -> None:
         """Begin.
 
         Args:
-            asked: The tools.
+            read: Reads a request of a caller.
+            withdraw: Withdraws a request of a caller.
         """
-        self._asked = asked
+        self._read = read
+        self._withdraw = withdraw
 
     def methods(self) -> Sequence[MethodBinding]:
         """Give the methods of a task."""
@@ -76,12 +73,12 @@ class RequestTasks(Extension):
         structured = result.structured_content if isinstance(result, CallToolResult) else None
         if not structured or structured.get("status") != "pending":
             return result
-        request, _ = await self._asked.read(Context(request_context=ctx), str(structured["id"]))
+        request, _ = await self._read(Context(request_context=ctx), str(structured["id"]))
         return {"resultType": "task", **_task(request, "working")}
 
     async def _get(self, ctx: ServerRequestContext[Any, Any], params: TaskParams) -> HandlerResult:
         try:
-            request, asked = await self._asked.read(Context(request_context=ctx), params.task_id)
+            request, asked = await self._read(Context(request_context=ctx), params.task_id)
         except (CountersignError, ValueError, TypeError) as error:
             raise MCPError(INVALID_PARAMS, f"Countersign: {error}") from None
         if request.status == "pending":
@@ -101,9 +98,7 @@ class RequestTasks(Extension):
         self, ctx: ServerRequestContext[Any, Any], params: TaskParams
     ) -> HandlerResult:
         try:
-            await self._asked.cancel_request(
-                context=Context(request_context=ctx), id=params.task_id
-            )
+            await self._withdraw(Context(request_context=ctx), params.task_id)
         except (CountersignError, ValueError, TypeError) as error:
             raise MCPError(INVALID_PARAMS, f"Countersign: {error}") from None
         return {}

@@ -19,8 +19,8 @@ from jsonschema import Draft7Validator
 from countersign_client import Countersign
 from countersign_client.cli import main
 from countersign_client.cli.process import Process
-from countersign_client.hooks import AGENTS, Printed, tried
-from countersign_client.hooks.trying import RECORDED
+from countersign_client.hooks.agents import AGENTS, Printed
+from countersign_client.hooks.trying import RECORDED, tried
 from tests.support.programs.server import KEY
 from tests.support.programs.world import VirtualWorld
 

@@ -27,7 +27,8 @@ from countersign_client import (
     digest,
     gate,
 )
-from countersign_client.hooks import AGENTS, Printed, answer
+from countersign_client.hooks.agents import AGENTS, Printed
+from countersign_client.hooks.running import answer
 from countersign_client.hooks.trying import RECORDED
 from tests.contract.builders import a_program_key
 from tests.support.keyring import a_ring
