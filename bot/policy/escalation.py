@@ -35,7 +35,7 @@ class EscalationState:
         deadline_ms: Time of expiry.
         reminders: Number of reminders sent or skipped since then.
         steps: Number of escalation steps begun since then: their people may decide.
-        told: Number of these steps whose people were notified.
+        notified_steps: Number of these steps whose people were notified.
         is_announced: Whether the first approvers were mentioned.
         claimed_ms: Start of the claim; 0 without a claim.
         claim_until_ms: End of the claim.
@@ -50,7 +50,7 @@ class EscalationState:
     deadline_ms: int
     reminders: int = 0
     steps: int = 0
-    told: int = 0
+    notified_steps: int = 0
     is_announced: bool = True
     claimed_ms: int = 0
     claim_until_ms: int = 0
@@ -171,7 +171,7 @@ def due(terms: Terms, state: EscalationState, now_ms: int) -> Due:
         state,
         reminders=state.reminders + reminders,
         steps=steps,
-        told=state.told + len(tells),
+        notified_steps=state.notified_steps + len(tells),
         is_announced=state.is_announced or Notice.MENTION in kinds,
         duty_ms=now_ms if duties or tells else state.duty_ms,
         snoozes={who: until for who, until in state.snoozes.items() if who not in awake},
@@ -182,7 +182,7 @@ def due(terms: Terms, state: EscalationState, now_ms: int) -> Due:
         notice=next((kind for kind in Notice if kind in kinds), None),
         announces=Notice.MENTION in kinds,
         reminds=reminders > 0,
-        tells=range(state.told, state.told + len(tells)),
+        tells=range(state.notified_steps, state.notified_steps + len(tells)),
         relieved=tuple(state.duties[int(key)] for key in duties),
         awake=awake,
     )
@@ -231,7 +231,7 @@ def _news(terms: Terms, state: EscalationState) -> Iterator[Moment]:
     if not state.is_announced:
         yield state.since_ms, Notice.MENTION, ""
     begins = _begins(terms, state)
-    for number in range(state.told, state.steps):
+    for number in range(state.notified_steps, state.steps):
         yield begins[number] or state.since_ms, Notice.ESCALATION, number
     for number, rotation in enumerate(state.duties):
         after_ms = state.duty_ms or state.since_ms

@@ -100,8 +100,8 @@ async def revisions_of(
     starts: Collection[ThreadStart], threads: ThreadStore, ids: Sequence[str]
 ) -> dict[str, int]:
     """Return the revisions of starts by id, in two queries. Skip unreadable records."""
-    found = (await starts.find({"id": {"$in": list(ids)}})).documents
-    names = [start.thread_id for start in found if start.thread_id]
+    chosen = (await starts.find({"id": {"$in": list(ids)}})).documents
+    names = [start.thread_id for start in chosen if start.thread_id]
     read = (await threads.collection.find({"id": {"$in": names}})).documents if names else []
     by_id = {thread.thread_id: thread for thread in read}
-    return {start.id: revision_of(start, by_id.get(start.thread_id)) for start in found}
+    return {start.id: revision_of(start, by_id.get(start.thread_id)) for start in chosen}

@@ -39,7 +39,7 @@ def escalation_state_of(approval: Approval, terms: Terms) -> EscalationState:
         deadline_ms=approval.expires_ms,
         reminders=stored.reminders,
         steps=stored.steps,
-        told=stored.told,
+        notified_steps=stored.told,
         is_announced=stored.announced or not terms.mention,
         claimed_ms=claim.since_ms,
         claim_until_ms=claim.until_ms,
@@ -101,7 +101,7 @@ def with_step(
         mentioned=tuple(dict.fromkeys((*mentioned, *plan.names))),
         reminders=state.reminders,
         begun_ms=now_ms if is_first else stored.begun_ms,
-        told=state.told,
+        told=state.notified_steps,
         announced=state.is_announced,
         duty_ms=state.duty_ms,
         noted=stored.steps,
@@ -125,7 +125,7 @@ def due_audience(
         asked = resolve_groups(terms, asked_groups(terms, stage), now_ms)
         names.update({name: groups for name, groups in asked.items() if name not in known})
     if due_step.reminds and due_step.notice is not Notice.ESCALATION:
-        told_groups = asked_groups(terms, stage, due_step.state.told)
+        told_groups = asked_groups(terms, stage, due_step.state.notified_steps)
         names.update(resolve_groups(terms, told_groups, now_ms))
     if due_step.tells:
         added = resolve_groups(terms, added_groups(terms, stage, due_step.tells), now_ms)

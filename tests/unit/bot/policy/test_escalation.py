@@ -248,7 +248,7 @@ def test_steps_wait_for_the_end_of_a_claim_with_their_rights() -> None:
 def test_the_deadline_does_not_wait_for_a_claim() -> None:
     waiting = day("2026-11-23T10:00")
     waiting.state = claimed(
-        replace(waiting.state, reminders=2, steps=2, told=2), "2026-11-23T17:45"
+        replace(waiting.state, reminders=2, steps=2, notified_steps=2), "2026-11-23T17:45"
     )
     assert waiting.messages("2026-11-23T19:00") == ["18:00 expired"]
 
@@ -256,7 +256,9 @@ def test_the_deadline_does_not_wait_for_a_claim() -> None:
 def test_a_step_that_began_goes_on_in_spite_of_a_claim() -> None:
     waiting = day("2026-11-23T10:00")
     now = at("2026-11-23T11:05")
-    state = claimed(replace(waiting.state, reminders=2, steps=1, told=1), "2026-11-23T10:59")
+    state = claimed(
+        replace(waiting.state, reminders=2, steps=1, notified_steps=1), "2026-11-23T10:59"
+    )
     assert steps_begun(waiting.rules, state, now) == 1
 
 
@@ -381,9 +383,9 @@ def test_each_ladder_keeps_its_rules(
         if step.notice in {Notice.REMINDER, Notice.ESCALATION}:
             assert not start.claimed_ms <= now < start.claim_until_ms
     last = results[-1][1].state
-    assert last.told <= last.steps <= len(rules.escalate)
+    assert last.notified_steps <= last.steps <= len(rules.escalate)
     assert last.reminders <= rules.remind_times
-    assert sum(len(due_now.tells) for _, due_now in results) == last.told
+    assert sum(len(due_now.tells) for _, due_now in results) == last.notified_steps
 
 
 @given(TERMS, ASKED)
