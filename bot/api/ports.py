@@ -20,7 +20,7 @@ from bot.api.shapes import (
     ApiStarted,
     ApiThread,
 )
-from bot.records.origin import RequestDoor
+from bot.records.origin import RequestDoor, RequestOrigin
 from bot.records.programs import ProgramKeyRecord, ProgramRecord
 from storage.documents import Place
 
@@ -38,6 +38,24 @@ class ApiCaller:
     program: ProgramRecord
     key: ProgramKeyRecord
     door: RequestDoor = RequestDoor.API
+
+    def origin(self, requested_for: str | None) -> RequestOrigin:
+        """Return the origin of what the program asks or starts.
+
+        Args:
+            requested_for: Slack user id of the person whom the program names; None for nobody.
+        """
+        program = self.program
+        return RequestOrigin(
+            door=self.door,
+            program=program.id,
+            program_name=program.name,
+            key=self.key.public_id,
+            owner=program.owner_id,
+            is_personal=program.is_personal,
+            requested_for=requested_for or "",
+            claimed=requested_for is not None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

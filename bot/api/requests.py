@@ -51,7 +51,7 @@ from bot.records.approval import (
 )
 from bot.records.approval_queries import newest_of
 from bot.records.messages import Post
-from bot.records.origin import ClaimedSource, ProgramCall, RequestOrigin, RequestPlace
+from bot.records.origin import ClaimedSource, ProgramCall, RequestPlace
 from bot.records.program_events import with_birth
 from bot.records.programs import ProgramRecord
 from bot.stores import Stores
@@ -333,17 +333,8 @@ class ProgramRequests:
             ),
             requesters=_requesters(program, asked, earlier),
             title=asked.title,
-            origin=RequestOrigin(
-                door=caller.door,
-                program=program.id,
-                program_name=program.name,
-                key=caller.key.public_id,
-                owner=program.owner_id,
-                is_personal=program.is_personal,
-                requested_for=asked.requested_for or "",
-                claimed=asked.requested_for is not None,
-                claims=await self._claims(asked, earlier),
-                source=_source_of(asked),
+            origin=caller.origin(asked.requested_for).changed(
+                claims=await self._claims(asked, earlier), source=_source_of(asked)
             ),
         )
         if asked.tool:

@@ -26,7 +26,6 @@ from bot.ports.people import Directory
 from bot.ports.process import Clock
 from bot.records.approval import Status
 from bot.records.approval_queries import open_of
-from bot.records.origin import RequestOrigin
 from bot.records.programs import ProgramRecord
 from bot.records.starts import ThreadStart, all_requesters, revision_of
 from bot.records.thread import Thread
@@ -117,16 +116,7 @@ class ProgramThreads:
     ) -> ThreadStart:
         program, starts = caller.program, self.starts()
         now = starts.clock()
-        origin = RequestOrigin(
-            door=caller.door,
-            program=program.id,
-            program_name=program.name,
-            key=caller.key.public_id,
-            owner=program.owner_id,
-            is_personal=program.is_personal,
-            requested_for=asked.requested_for or "",
-            claimed=asked.requested_for is not None,
-        )
+        origin = caller.origin(asked.requested_for)
         return ThreadStart(
             id=name,
             team_id=program.team_id,

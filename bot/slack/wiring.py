@@ -492,6 +492,7 @@ class Wiring:
         """Threads that no person starts."""
         return ThreadStarts(
             storage=self.storage,
+            team_id=self.slack.team_id,
             directory=self.slack.directory,
             notices=self.slack.notices,
             switch=self.switch,
@@ -525,16 +526,12 @@ class Wiring:
     @cached_property
     def triggers(self) -> AgentTriggers:
         """The webhooks that start agents."""
-        return AgentTriggers(
-            entries=self.roster.triggers, starts=self.starts, team_id=self.slack.team_id
-        )
+        return AgentTriggers(entries=self.roster.triggers, starts=self.starts)
 
     @cached_property
     def schedules(self) -> Schedules:
         """The times at which agents start."""
-        return Schedules(
-            entries=self.roster.schedules, starts=self.starts, team_id=self.slack.team_id
-        )
+        return Schedules(entries=self.roster.schedules, starts=self.starts)
 
     def wake(self, thread_id: str) -> None:
         """Start the work on a thread."""

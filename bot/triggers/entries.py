@@ -81,7 +81,9 @@ class TriggerLimits(Filled):
     open: int = Field(default=3, ge=1, le=20)
 
 
-class _StartEntry(Filled):
+class StartEntry(Filled):
+    """An agent, where it starts, and who answers for it."""
+
     agent: str = ""
     """Name of the agent in the file; empty for the channel's."""
     channel: ChannelId
@@ -89,7 +91,7 @@ class _StartEntry(Filled):
     """The person who answers for it, and who approves nothing of it."""
 
 
-class TriggerEntry(_StartEntry):
+class TriggerEntry(StartEntry):
     """A webhook that starts an agent. `{path}` in a text is a value of the JSON body."""
 
     verify: VerifyEntry
@@ -107,7 +109,7 @@ class TriggerEntry(_StartEntry):
         return tuple(map(ArgCondition.of, self.when))
 
 
-class ScheduleEntry(_StartEntry):
+class ScheduleEntry(StartEntry):
     """A time at which an agent starts."""
 
     cron: Annotated[str, AfterValidator(_cron)]

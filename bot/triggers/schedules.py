@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from bot.clock import milliseconds
-from bot.errors import StartRefusedError
-from bot.records.origin import RequestDoor, RequestOrigin
-from bot.records.starts import ThreadStart
+from bot.errors import DirectoryError, StartRefusedError
+from bot.records.origin import RequestDoor
 from bot.triggers.entries import ScheduleEntry
-from bot.triggers.starting import SAME_KEY, ThreadStarts
+from bot.triggers.starting import SAME_KEY, NewStart, ThreadStarts
+
+logger = logging.getLogger(__name__)
 
 LATEST = timedelta(minutes=5)
 """Longest delay of a scheduled start that is not missed."""
@@ -25,12 +26,10 @@ class Schedules:
     Args:
         entries: Schedules by name.
         starts: Starts threads.
-        team_id: The workspace.
     """
 
     entries: Mapping[str, ScheduleEntry]
     starts: ThreadStarts
-    team_id: str
     _done_ms: dict[str, int] = field(default_factory=dict)
     """Time of the last look at each schedule whose starts are done."""
 
@@ -38,16 +37,22 @@ class Schedules:
         """Start what is due; return the number of new starts.
 
         Raises:
-            DirectoryError: A look-up failed; the next look tries again.
+            DirectoryError: A look-up failed; the next look tries again. The others have started.
             StorageError: As above.
         """
-        count = 0
+        count, failed = 0, None
         for name, entry in self.entries.items():
             now_ms = self.starts.clock()
             due_ms = self._due_ms(entry, self._done_ms.get(name), now_ms)
-            if due_ms is not None:
-                count += await self._start(name, entry, due_ms, now_ms)
+            try:
+                if due_ms is not None:
+                    count += await self._start(name, entry, due_ms, now_ms)
+            except DirectoryError as error:
+                failed = error
+                continue
             self._done_ms[name] = now_ms
+        if failed is not None:
+            raise failed
         return count
 
     def _due_ms(self, entry: ScheduleEntry, done_ms: int | None, now_ms: int) -> int | None:
@@ -62,7 +67,8 @@ class Schedules:
             newest_ms = after_ms = next_ms
 
     async def _start(self, name: str, entry: ScheduleEntry, due_ms: int, now_ms: int) -> int:
-        start = await self._made(name, entry, due_ms)
+        new = NewStart(id=f"sch_{name}_{_time(due_ms):%Y%m%dT%H%M}", title=name, text=entry.text)
+        start = await self.starts.made(entry, RequestDoor.SCHEDULE, name, new)
         if now_ms - due_ms > milliseconds(LATEST):
             before = {"origin.program": start.origin.program, "created_ms": {"$gt": 0}}
             others = await self.starts.storage.starts.find(before, sort=["-created_ms"], limit=1)
@@ -75,31 +81,15 @@ class Schedules:
         try:
             return int(await self.starts.start(start))
         except StartRefusedError as refused:
+            logger.warning(
+                "the schedule %s starts nothing: %s",
+                name,
+                refused.code,
+                extra={"action": "start_failed"},
+            )
             if refused.code == "frozen":
                 self.starts.tell(start, "frozen")
             return 0
-
-    async def _made(self, name: str, entry: ScheduleEntry, due_ms: int) -> ThreadStart:
-        now = self.starts.clock()
-        return ThreadStart(
-            id=f"sch_{name}_{_time(due_ms):%Y%m%dT%H%M}",
-            team_id=self.team_id,
-            channel_id=entry.channel,
-            origin=RequestOrigin(
-                door=RequestDoor.SCHEDULE,
-                program=f"sch_{name}",
-                program_name=name,
-                owner=entry.owner,
-            ),
-            agent=entry.agent,
-            agent_name=await self.starts.agent_of(entry.agent, entry.channel),
-            title=name,
-            text=entry.text,
-            fingerprint=hashlib.sha256(entry.text.encode()).hexdigest(),
-            requesters=(entry.owner,),
-            created_ms=now,
-            expires_ms=now + milliseconds(SAME_KEY),
-        )
 
 
 def _time(ms: int) -> datetime:

@@ -6,6 +6,7 @@ lease, so any process can continue after a crash.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,10 +24,12 @@ from bot.ports.process import Clock, Spawn
 from bot.ports.programs import ProgramCalls
 from bot.ports.threads import Notices
 from bot.records.messages import Message
-from bot.records.origin import RequestDoor
+from bot.records.origin import RequestDoor, RequestOrigin
 from bot.records.starts import ThreadStart
 from bot.records.thread import Thread
+from bot.redaction.mask import mask_text
 from bot.stores import Stores
+from bot.triggers.entries import StartEntry
 from bot.triggers.holds import TriggerHolds
 from bot.words import say
 from storage.documents import update
@@ -45,9 +48,29 @@ MOST_DEPTH = 1
 """Maximum number of starts without a person in a row: such a thread starts no thread."""
 LONGEST_TRY = timedelta(hours=1)
 """Time after which a start that Slack does not take is given up."""
+MOST_TEXT = 12_000
+"""Longest text that an agent gets from a trigger, in characters."""
+_MOST_TITLE = 150
 STOP = "stop"
 """Text of the message that stops a thread."""
 STOPPED, EXPIRED = "stopped", "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStart:
+    """What differs between the starts of a trigger or a schedule.
+
+    Attributes:
+        id: Id of the start.
+        title: In one line. What is too long is cut, after its secrets are masked.
+        text: The agent's input; as above.
+        deliveries: Identities of the webhooks that named it.
+    """
+
+    id: str
+    title: str
+    text: str
+    deliveries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +79,7 @@ class ThreadStarts:
 
     Args:
         storage: The database.
+        team_id: The workspace.
         directory: Looks owners and channels up.
         notices: Posts first messages.
         switch: Knows the freezes in force.
@@ -71,6 +95,7 @@ class ThreadStarts:
     """
 
     storage: Stores
+    team_id: str
     directory: Directory
     notices: Notices
     switch: StartSwitch
@@ -108,6 +133,37 @@ class ThreadStarts:
                 return name, start
             generation += 1
 
+    async def made(
+        self, entry: StartEntry, door: RequestDoor, name: str, new: NewStart
+    ) -> ThreadStart:
+        """Build the start of a trigger or a schedule; nothing is stored.
+
+        Args:
+            entry: The trigger or the schedule.
+            door: Which of the two.
+            name: Its name.
+            new: What differs from start to start.
+        """
+        now = self.clock()
+        kind = "trg" if door is RequestDoor.TRIGGER else "sch"
+        return ThreadStart(
+            id=new.id,
+            team_id=self.team_id,
+            channel_id=entry.channel,
+            origin=RequestOrigin(
+                door=door, program=f"{kind}_{name}", program_name=name, owner=entry.owner
+            ),
+            agent=entry.agent,
+            agent_name=await self.agent_of(entry.agent, entry.channel),
+            title=mask_text(new.title)[:_MOST_TITLE],
+            text=mask_text(new.text)[:MOST_TEXT],
+            fingerprint=hashlib.sha256(new.text.encode()).hexdigest(),
+            deliveries=new.deliveries,
+            requesters=(entry.owner,),
+            created_ms=now,
+            expires_ms=now + milliseconds(SAME_KEY),
+        )
+
     async def start(self, start: ThreadStart) -> bool:
         """Store a start and begin its thread in the background; return whether it is new.
 
@@ -127,8 +183,7 @@ class ThreadStarts:
             raise StartRefusedError("too-deep")
         if not start.agent_name:
             raise StartRefusedError("agent-unknown")
-        scope = CallScope(agents=frozenset({start.agent_name}), tool="", channel=start.channel_id)
-        if await self.switch.covering(scope) is not None:
+        if await self._is_frozen(start):
             raise StartRefusedError("frozen")
         if not (await self.directory.person(start.origin.owner)).is_full_member:
             if start.origin.door is not RequestDoor.API:
@@ -141,6 +196,10 @@ class ThreadStarts:
         is_full = await counts({"channel_id": start.channel_id, **since}) >= MOST_IN_CHANNEL
         if is_full or await counts(since) >= MOST_IN_ALL:
             raise StartRefusedError("rate-limited", retry_after_s=600)
+
+    async def _is_frozen(self, start: ThreadStart) -> bool:
+        scope = CallScope(agents=frozenset({start.agent_name}), tool="", channel=start.channel_id)
+        return await self.switch.covering(scope) is not None
 
     async def work(self, start_id: str) -> None:
         """Begin the thread of a start, or stop it when its time is over, if that is due."""
@@ -183,7 +242,8 @@ class ThreadStarts:
             else:
                 changed = await self._begin(start)
         except (DeliveryError, DirectoryError) as error:
-            changed = self._put_off(start, error)
+            is_final = isinstance(error, DeliveryError) and error.is_permanent
+            changed = self._put_off(start, str(error), is_final=is_final)
 
         def write(now: ThreadStart) -> ThreadStart:
             return now.changed(
@@ -217,6 +277,8 @@ class ThreadStarts:
         if self.clock() >= start.expires_ms:
             return start.changed(ended=EXPIRED, due_ms=self.clock())
         await self._note_start(start)
+        if await self._is_frozen(start):  # since it was stored
+            return self._put_off(start, "a freeze stops it")
         if not (await self.directory.person(start.origin.owner)).is_full_member:
             return self._failed(start, "its owner has left the workspace")
         ts = await self.notices.show_start(start)
@@ -310,12 +372,12 @@ class ThreadStarts:
         """Return the start with its failure. It stays due until its program is told."""
         return start.changed(failure=why, due_ms=self.clock())
 
-    def _put_off(self, start: ThreadStart, error: DeliveryError | DirectoryError) -> ThreadStart:
+    def _put_off(self, start: ThreadStart, why: str, *, is_final: bool = False) -> ThreadStart:
+        """Return the start as due later; as failed if that is final, or it is late."""
         now = self.clock()
-        logger.warning("could not begin a thread: %s", error, extra={"action": "start_failed"})
-        is_late = now > start.created_ms + milliseconds(LONGEST_TRY)
-        if is_late or (isinstance(error, DeliveryError) and error.is_permanent):
-            return self._failed(start, str(error))
+        logger.warning("could not begin a thread: %s", why, extra={"action": "start_failed"})
+        if is_final or now > start.created_ms + milliseconds(LONGEST_TRY):
+            return self._failed(start, why)
         return start.changed(due_ms=now + CARD_RETRY.wait_ms(start.fence, start.id))
 
 

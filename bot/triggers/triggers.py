@@ -11,18 +11,14 @@ from dataclasses import dataclass
 from agents.core.codec import Json
 from bot.clock import milliseconds
 from bot.errors import StartRefusedError
-from bot.records.origin import RequestDoor, RequestOrigin
+from bot.records.origin import RequestDoor
 from bot.records.starts import ThreadStart
-from bot.redaction.mask import mask_text
 from bot.triggers.entries import TriggerEntry, secrets_in
 from bot.triggers.signatures import delivery_of
-from bot.triggers.starting import HOUR, SAME_KEY, ThreadStarts
+from bot.triggers.starting import HOUR, SAME_KEY, NewStart, ThreadStarts
 from storage.documents import update
 from storage.errors import RecordNotFoundError
 
-MOST_TEXT = 12_000
-"""Longest text that an agent gets from a trigger, in characters."""
-_MOST_TITLE = 150
 _MOST_READ = 50
 """Newest starts of a trigger that are read to find its open threads."""
 _MOST_DELIVERIES = 100
@@ -37,12 +33,10 @@ class AgentTriggers:
     Args:
         entries: AgentTriggers by name.
         starts: Starts threads.
-        team_id: The workspace.
     """
 
     entries: Mapping[str, TriggerEntry]
     starts: ThreadStarts
-    team_id: str
 
     def check(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
         """Return the identity of a delivery with a right signature.
@@ -92,7 +86,13 @@ class AgentTriggers:
         start_id, known = await starts.known(id_of, None)
         if known is not None:
             return await self._again(known, delivery)
-        start = await self._made(name, start_id, body, delivery=delivery)
+        new = NewStart(
+            id=start_id,
+            title=" ".join(_filled(entry.title, body).split()) or name,
+            text=text,
+            deliveries=(delivery,) if delivery else (),
+        )
+        start = await starts.made(entry, RequestDoor.TRIGGER, name, new)
         if hold := await starts.holds.hold(start):
             starts.spawn(starts.work(hold.id))
             raise StartRefusedError("held", retry_after_s=600)
@@ -113,31 +113,6 @@ class AgentTriggers:
         if delivery:
             await update(self.starts.storage.starts, start.id, taken)
         return start
-
-    async def _made(self, name: str, start_id: str, body: Json, *, delivery: str) -> ThreadStart:
-        entry, now = self.entries[name], self.starts.clock()
-        text = _filled(entry.text, body)
-        title = " ".join(_filled(entry.title, body).split())[:_MOST_TITLE] or name
-        return ThreadStart(
-            id=start_id,
-            team_id=self.team_id,
-            channel_id=entry.channel,
-            origin=RequestOrigin(
-                door=RequestDoor.TRIGGER,
-                program=f"trg_{name}",
-                program_name=name,
-                owner=entry.owner,
-            ),
-            agent=entry.agent,
-            agent_name=await self.starts.agent_of(entry.agent, entry.channel),
-            title=mask_text(title),
-            text=mask_text(text)[:MOST_TEXT],
-            fingerprint=_digest(text),
-            deliveries=(delivery,) if delivery else (),
-            requesters=(entry.owner,),
-            created_ms=now,
-            expires_ms=now + milliseconds(SAME_KEY),
-        )
 
     async def _open(self, start: ThreadStart, entry: TriggerEntry) -> ThreadStart | None:
         """Return the newest open thread of the trigger, if it may have no further one.

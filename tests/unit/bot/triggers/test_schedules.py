@@ -145,6 +145,21 @@ async def test_a_rule_that_allows_without_its_origin_asks(
     assert bool(office.ran) is not asks
 
 
+async def test_i14_a_schedule_whose_owner_cannot_be_looked_up_delays_no_other(
+    scheduled: Callable[..., Office],
+) -> None:
+    office = scheduled()
+    entry = office.roster.schedules["certificates"]
+    lost = entry.model_copy(update={"owner": "ULOST"})
+    office.roster = replace(office.roster, schedules={"first": lost, "second": entry})
+    await ticks(office)
+    office.clock.forward(seconds=3)
+    with pytest.raises(DirectoryError):
+        await office.sweep.tick()
+    await office.queue.run()
+    assert [start.title for start in office.notices.starts] == ["second"]
+
+
 async def test_slack_that_does_not_answer_delays_a_start(scheduled: Callable[..., Office]) -> None:
     office = scheduled()
     await ticks(office)

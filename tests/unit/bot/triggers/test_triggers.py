@@ -429,6 +429,29 @@ async def test_i14_a_loop_uses_up_no_starts_of_others(looping: Callable[..., Off
     assert await send(office, signed(office, body), body, "other")
 
 
+async def test_i10_a_title_that_is_cut_shows_no_half_of_a_secret(
+    pager: Callable[..., Office],
+) -> None:
+    office = pager(title="{alert.name}")
+    await fire(office, {"alert": {"id": "a1", "name": "x" * 137 + " AKIAIOSFODNN7EXAMPLE"}})
+    (start,) = office.notices.starts
+    assert "AKIAIOSF" not in start.title
+
+
+async def test_i1_a_freeze_after_the_start_holds_its_thread(pager: Callable[..., Office]) -> None:
+    """Slack was away when it started."""
+    office = pager()
+    office.notices.is_down = True
+    assert await fire(office)
+    await office.freezes.freeze(FreezeScope(), by=ADA, why="Incident.", place=CHANNEL)
+    office.notices.is_down = False
+    await office.later(minutes=10)
+    assert not office.notices.starts
+    await office.freezes.lift("", by=ADA, why="Over.")
+    await office.later(minutes=10)
+    assert len(office.notices.starts) == 1
+
+
 async def test_many_joined_alerts_hide_no_open_thread(
     pager: Callable[..., Office], storage: SqliteStores
 ) -> None:
