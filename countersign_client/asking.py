@@ -17,6 +17,8 @@ from countersign_client.schemas import Fault, faults, model_faults, schema_of
 from countersign_client.webhooks import seconds
 
 LONGEST_TITLE = 150
+LONGEST_PREVIEW = 32_768
+_CUT = "\n… cut here"
 _SHORT = 40
 _KEY = re.compile(r"[!#-~][!-~]{0,199}")
 _UNSENT: dict[str, Any] = {
@@ -107,6 +109,25 @@ def title_of_call(tool: str, arguments: Mapping[str, Any]) -> str:
         if is_short and part.isprintable() and not isinstance(value, list | dict | None):
             title, separator = title + part, ", "
     return title[:LONGEST_TITLE]
+
+
+def one_line(text: str) -> str:
+    """Make a title: one line of printable characters.
+
+    Args:
+        text: Any text.
+    """
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else "?" for letter in line)[:LONGEST_TITLE]
+
+
+def cut(text: str) -> str:
+    """Cut a preview to what the server takes, and say so in it.
+
+    Args:
+        text: Any text.
+    """
+    return text if len(text) <= LONGEST_PREVIEW else text[: LONGEST_PREVIEW - len(_CUT)] + _CUT
 
 
 def plain(arguments: Mapping[str, Any] | BaseModel | None) -> dict[str, Any] | None:

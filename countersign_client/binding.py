@@ -16,7 +16,7 @@ from uuid import uuid4
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
-from countersign_client.asking import LONGEST_TITLE, title_of_call, unfit
+from countersign_client.asking import one_line, title_of_call, unfit
 from countersign_client.canonical import canonical
 from countersign_client.requests import NotApproved
 from countersign_client.schemas import is_kept, model_faults, simplified
@@ -130,7 +130,7 @@ class GatedCall:
         key = self.key(**arguments) if self.key else f"gate/{self.tool}/{uuid4()}"
         return {
             **self.options,
-            "title": _one_line(self.title(**arguments)),
+            "title": one_line(self.title(**arguments)),
             "key": quote(key, safe=_SAFE),
             "tool": self.tool,
             "arguments": arguments,
@@ -224,11 +224,6 @@ def _default(parameter: inspect.Parameter) -> Any:
     if parameter.default is parameter.empty:
         return field()
     return field(default_factory=lambda: parameter.default)
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return "".join(letter if letter.isprintable() else "?" for letter in line)[:LONGEST_TITLE]
 
 
 def _listed(error: ValidationError) -> str:

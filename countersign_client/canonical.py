@@ -33,6 +33,30 @@ def canonical(value: Any) -> bytes:
     return _text(value).encode()
 
 
+def strict_json(text: str) -> Any:
+    """Parse JSON that each parser reads alike.
+
+    Args:
+        text: The JSON.
+
+    Raises:
+        ValueError: It is no JSON, has NaN or Infinity, or a member twice in an object.
+        RecursionError: It is nested too deep.
+    """
+    return json.loads(text, object_pairs_hook=_members, parse_constant=_refuse)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a member stands twice in an object")
+    return members
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
 def digest(request_id: str, tool: str, arguments: Mapping[str, Any]) -> str:
     """Work out the digest of a call, from what is about to run.
 

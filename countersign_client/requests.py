@@ -86,6 +86,7 @@ class Execution(_Record):
         execution_id: The same over repeated starts: hand it on as idempotency key.
         generation: Counts the starts.
         summary: What the program reported.
+        deadline: When people are asked what happened, unless something is reported; aware.
     """
 
     mode: ExecutionMode | str
@@ -93,6 +94,14 @@ class Execution(_Record):
     execution_id: str | None = None
     generation: int = 0
     summary: str | None = None
+    deadline: datetime | None = None
+
+
+class Failure(_Record):
+    """Why people could not be asked; `code` is a stable word such as `nobody-can-decide`."""
+
+    code: str = "unknown"
+    detail: str = ""
 
 
 class Request(_Record):
@@ -108,9 +117,11 @@ class Request(_Record):
         title: As asked.
         tool: As asked.
         arguments: As asked; those to run are in the decision.
+        created_at: When it was asked, aware; None if the server did not say.
         expires_at: When it ends without a decision, aware.
         decision: None until it is decided, and if nobody decided.
         execution: What became of the call.
+        failure: Why people could not be asked; None if they were.
         state: The program's own text, as it was given.
         metadata: The program's own texts by name.
     """
@@ -123,9 +134,11 @@ class Request(_Record):
     title: str
     tool: str | None = None
     arguments: dict[str, Any] | None = None
+    created_at: datetime | None = None
     expires_at: datetime
     decision: Decision | None = None
     execution: Execution
+    failure: Failure | None = None
     state: str | None = None
     metadata: dict[str, str] = Field(default_factory=dict)
 
@@ -245,13 +258,12 @@ class Failed(NotApproved):
     code: str
 
     def __init__(self, request: Request) -> None:
-        failure = (request.model_extra or {}).get("failure")
-        self._failure: dict[str, Any] = failure if isinstance(failure, dict) else {}
-        self.code = str(self._failure.get("code", "unknown"))
+        self._failure = request.failure or Failure()
+        self.code = self._failure.code
         super().__init__(request)
 
     def _more(self) -> str:
-        return f" ({self.code}): {self._failure.get('detail', '')}".rstrip(": ")
+        return f" ({self.code}): {self._failure.detail}".rstrip(": ")
 
 
 class StillPending(NotApproved):

@@ -63,9 +63,7 @@ class _Execution:
 
     def _moved(self, request: Request) -> None:
         self.request = request
-        deadline = (request.execution.model_extra or {}).get("deadline")
-        if isinstance(deadline, str):
-            self.deadline = datetime.fromisoformat(deadline.replace("Z", "+00:00"))
+        self.deadline = request.execution.deadline or self.deadline
 
 
 def _end(error: BaseException | None, summary: str | None) -> tuple[str, str | None]:

@@ -6,12 +6,12 @@ So a program that uses this module cannot have the distribution `countersign-bot
 
 from __future__ import annotations
 
-import json
 from typing import Any, Protocol
 
 from countersign_client.adapters.decisions import Asked, key_of, of_call, over, refusal
 from countersign_client.adapters.frameworks import AdapterError, UnsupportedVersion, framework
 from countersign_client.asynchronous import AsyncCountersign
+from countersign_client.canonical import strict_json
 from countersign_client.requests import NotApproved, NotStarted, Request
 
 _sdk: Any = framework("agents", "openai-agents", "openai-agents", "0.20", "1")
@@ -119,17 +119,10 @@ def _put(state: Any, item: Any, asked: Asked, done: Request) -> None:
 def _asked(key: str, item: Any) -> Asked:
     tool = item.qualified_name or item.name
     try:
-        arguments = json.loads(item.arguments or "{}", object_pairs_hook=_unique)
+        arguments = strict_json(item.arguments or "{}")
     except ValueError as error:
         raise AdapterError(f"{tool}: the arguments are no JSON ({error})") from None
     if not item.call_id or not isinstance(arguments, dict):
         raise AdapterError(f"{tool}: the call has no id, or its arguments are no JSON object")
     source = {"framework": "openai-agents", "agent": item.agent.name, "call": item.call_id}
     return of_call(key_of(key, item.call_id), tool, arguments, edit=False, source=source)
-
-
-def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object; of a member that is there twice, people and the tool might see another."""
-    if len(dict(members)) < len(members):
-        raise ValueError("a member is there twice")
-    return dict(members)

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from countersign_client import asking
 from countersign_client.cli import parser as parsing
 from countersign_client.cli.calls import (
     NoCommandError,
@@ -32,9 +33,7 @@ from countersign_client.sync import Countersign
 
 RUN_TIMEOUT = 900
 """Seconds without a sign of life until people are asked; and for which a result is sent again."""
-_TITLE = 150
 _KEYS = re.compile(r"cs[kt]_\w+")
-_CUT = "\n… cut here"
 
 
 def gate(argv: Sequence[str], process: Process | None = None) -> int:
@@ -88,7 +87,7 @@ class _Gating:
         line = shlex.join(self._options.argv)
         members = {
             **parsing.common(self._options),
-            "title": self._options.title or _one_line(f"Run {line}"),
+            "title": self._options.title or asking.one_line(f"Run {line}"),
             "tool": self._options.tool,
             "arguments": call,
             "preview": self._preview(line),
@@ -145,7 +144,7 @@ class _Gating:
         command = self._options.preview_cmd
         if command is None:
             given = parsing.preview(self._options, self._process)
-            return given or {"format": "text", "text": line[: parsing.LONGEST_PREVIEW]}
+            return given or {"format": "text", "text": asking.cut(line)}
         if self._options.preview or self._options.diff:
             raise UsageError("give --preview-cmd, --preview or --diff, one of them")
         try:
@@ -161,9 +160,7 @@ class _Gating:
         if done.returncode:
             raise UsageError(f"--preview-cmd ended with exit code {done.returncode}")
         text = done.stdout.decode(errors="replace")
-        if len(text) > parsing.LONGEST_PREVIEW:
-            text = text[: parsing.LONGEST_PREVIEW - len(_CUT)] + _CUT
-        return {"format": "text", "text": text}
+        return {"format": "text", "text": asking.cut(text)}
 
     def _report(self, run: Run, outcome: Any, summary: str) -> None:
         """Report the end over an outage; at last leave it in --result-file."""
@@ -184,7 +181,3 @@ def _decided_pieces(done: Request, pieces: Mapping[str, str]) -> dict[str, str]:
         return {}
     arguments = done.approved().arguments or {}
     return {name: str(arguments.get(name, text)) for name, text in pieces.items()}
-
-
-def _one_line(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)[:_TITLE]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from countersign_client.canonical import strict_json
 from countersign_client.cli.process import EXIT_CODES, Process, UsageError
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-LONGEST_PREVIEW = 32_768
 
 
 def build_parser(name: str = "countersign-ask") -> argparse.ArgumentParser:
@@ -150,14 +149,8 @@ def parsed(text: str, what: str) -> Any:
     Raises:
         UsageError: It is no JSON.
     """
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({name for name, _ in pairs}) < len(pairs):
-            raise ValueError("a member stands twice in an object")
-        return dict(pairs)
-
     try:
-        return json.loads(text, object_pairs_hook=members)
+        return strict_json(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{what} is no JSON: {error}") from None
 

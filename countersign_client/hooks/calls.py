@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from countersign_client.canonical import canonical
+from countersign_client.asking import cut, one_line
+from countersign_client.canonical import canonical, strict_json
 
 LARGEST_INPUT = 4 * 1024 * 1024
 """Bytes of stdin that are read."""
 _LARGEST_FILE = 256 * 1024
-_PREVIEW = 32_768
-_CUT = "\n… cut here"
 _TYPES = {
     bool: "boolean",
     str: "string",
@@ -64,12 +62,7 @@ def parsed(content: bytes) -> dict[str, Any]:
     if len(content) > LARGEST_INPUT:
         raise ValueError(f"the agent sent more than {LARGEST_INPUT} bytes")
 
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({name for name, _ in pairs}) < len(pairs):
-            raise ValueError("a member stands twice in an object")
-        return dict(pairs)
-
-    value = json.loads(content.decode(), object_pairs_hook=members)
+    value = strict_json(content.decode())
     if not isinstance(value, dict):
         raise TypeError("the agent sent no JSON object")
     return value
@@ -130,7 +123,7 @@ def _title(call: HookCall) -> str:
         text = f"Run {command}"
     else:
         text = f"{call.tool} {path}" if path else f"Call {call.tool}"
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:150]
+    return one_line(text)
 
 
 def _path(arguments: Mapping[str, Any]) -> str:
@@ -146,10 +139,10 @@ def _preview(call: HookCall) -> dict[str, str] | None:
         before, after = (text.splitlines() for text in changed)
         path = _path(call.arguments)
         lines = difflib.unified_diff(before, after, path, path, lineterm="")
-        return {"format": "diff", "text": _cut("\n".join(lines))} if before != after else None
+        return {"format": "diff", "text": cut("\n".join(lines))} if before != after else None
     command = call.arguments.get("command")
     text = f"In {call.cwd}:\n{command}" if isinstance(command, str) else f"In {call.cwd}"
-    return {"format": "text", "text": _cut(text)} if call.cwd else None
+    return {"format": "text", "text": cut(text)} if call.cwd else None
 
 
 def _changed(call: HookCall) -> tuple[str, str] | None:
@@ -178,7 +171,3 @@ def _read(path: Path) -> str | None:
         return path.read_text("utf-8")
     except (OSError, ValueError):
         return None
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _PREVIEW else text[: _PREVIEW - len(_CUT)] + _CUT

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from countersign_client.canonical import strict_json
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 REFUSED = -32001
@@ -40,7 +42,7 @@ def parse(line: bytes) -> Message:
             about it, because a member stands twice or is unknown, or a number is none.
     """
     try:
-        message = json.loads(line.decode(), object_pairs_hook=_members, parse_constant=_refuse)
+        message = strict_json(line.decode())
         json.dumps(message, allow_nan=False)  # 1e400 is infinite
     except (ValueError, RecursionError) as error:
         raise MalformedMessageError(
@@ -142,14 +144,3 @@ def noted(answer: Message, text: str) -> Message:
     rest = {name: value for name, value in result.items() if name != "structuredContent"}
     blocks = [{"type": "text", "text": text}, *(content if isinstance(content, list) else [])]
     return {**answer, "result": {**rest, "content": blocks}}
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a member stands twice")
-    return members
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number")

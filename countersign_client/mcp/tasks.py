@@ -105,13 +105,13 @@ class RequestTasks(Extension):
 
 
 def _task(request: Request, status: str) -> dict[str, Any]:
-    more = request.model_extra or {}
+    told = request.model_dump(mode="json")
     return {
         "taskId": request.id,
         "status": status,
         "statusMessage": f"{request.title}: {request.status}",
-        "createdAt": more.get("created_at"),
-        "lastUpdatedAt": more.get("updated_at"),
+        "createdAt": told["created_at"],
+        "lastUpdatedAt": told.get("updated_at"),
         "ttlMs": None,
         "pollIntervalMs": POLL_MS,
     }
