@@ -88,8 +88,9 @@ def gate(  # noqa: PLR0913 - each is one part of the request
             no JSON; or the client is not of its kind.
         ValueError: A {name} is no argument of the function.
     """
-    named = ("function", "client", "request")
-    options = {part: value for part, value in locals().items() if part not in named} | request
+    options = {**locals(), **request}
+    for part in ("function", "client", "request"):
+        del options[part]
 
     def decorate(wrapped: Callable[P, R]) -> Callable[P, R]:
         if client is not None:
