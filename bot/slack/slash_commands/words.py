@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 from cachetools import LRUCache
 
-from bot.errors import DirectoryError, UserFacingError
+from bot.errors import UserFacingError
 from bot.layout.blocks import Block
+from bot.people.lookup import locale_of
 from bot.ports.people import Actor
 from bot.slack.slash_commands import freezes, lists, rights
 from bot.slack.slash_commands.answers import Asker, TypedAnswer, TypoError, quoted
@@ -60,7 +60,8 @@ _OF_THREADS = frozenset({"stop"})
 async def answer(asker: Asker, typed: str) -> TypedAnswer:
     """Execute what a person typed, in their language; return the answer."""
     words = typed[:MOST_TYPED].split()
-    with speaking(await _locale(asker)):
+    locale = await locale_of(asker.composer.overviews.directory, asker.actor.user_id)
+    with speaking(locale):
         try:
             return await _work(words)(asker, words[1:])
         except UserFacingError as error:
@@ -120,13 +121,6 @@ def _unknown(typed: str) -> TypoError:
     guesses = [first] if first in WORDS else get_close_matches(first, WORDS, n=1, cutoff=_NEAR)
     guess = guesses[0] if guesses else "list"
     return TypoError(say("command.unknown", word=quoted(typed), guess=f"`{guess}`"))
-
-
-async def _locale(asker: Asker) -> str:
-    with suppress(DirectoryError):
-        directory = asker.composer.overviews.directory
-        return (await directory.person(asker.actor.user_id)).locale
-    return ""
 
 
 _PREFIX = "countersign:list:"
