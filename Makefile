@@ -21,7 +21,7 @@
 # The set-up happens by itself in .venv, and again when pyproject.toml or requirements/ change.
 
 SHELL := /bin/sh
-JOBS ?= 4
+JOBS ?= 3
 SAMPLE ?= 0
 PROFILE ?= quick
 VENV := .venv

@@ -11,6 +11,7 @@ from pathlib import Path
 import pydantic_ai.models
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from pymongo import monitoring
 
 from bot.slack import modals
@@ -40,6 +41,15 @@ settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 
 
+def _keep_examples() -> None:
+    """Let hypothesis leave the constants of our code out of its examples.
+
+    It would read each module for them, in each worker; and a change of any constant would change
+    the examples of all tests.
+    """
+    providers._get_local_constants = lambda: providers._local_constants
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--rest`."""
     parser.addoption("--rest", action="store_true", help="run only what `make test` leaves out")
@@ -47,7 +57,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)  # after the profile of hypothesis is loaded
 def pytest_configure(config: pytest.Config) -> None:
-    """Have each of several workers begin at another file."""
+    """Prepare the chosen profile; have each of several workers begin at another file."""
+    if not _is_thorough():
+        _keep_examples()
     worker = getattr(config, "workerinput", None)
     if worker is not None:
         number = int(worker["workerid"].removeprefix("gw"))
@@ -76,8 +88,11 @@ def _is_later(item: pytest.Item) -> bool:
 
 def _runs_everything(config: pytest.Config) -> bool:
     """Whether twins and long tests run, too: in the thorough profile, and those with a marker."""
-    is_thorough = settings().max_examples > settings.get_profile("quick").max_examples
-    return is_thorough or bool(config.option.markexpr)
+    return _is_thorough() or bool(config.option.markexpr)
+
+
+def _is_thorough() -> bool:
+    return settings().max_examples > settings.get_profile("quick").max_examples
 
 
 MAY_SKIP_IN_CI = {

@@ -13,6 +13,7 @@ from bot.audit.report import story
 from bot.commands.cli import FAILED, main
 from bot.stores import Stores
 from tests.contract.builders import THREAD_ID, a_message, a_post, a_thread, an_approval, an_entry
+from tests.support.halves import later
 from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.stores import MongoStores, SqliteStores
 
@@ -56,7 +57,10 @@ class Place:
 
 
 @pytest.fixture(
-    params=["sqlite", *(pytest.param(driver, marks=pytest.mark.mongo) for driver in DRIVERS)]
+    params=[
+        "sqlite",
+        *(pytest.param(driver, marks=[pytest.mark.mongo, later]) for driver in DRIVERS),
+    ]
 )
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":

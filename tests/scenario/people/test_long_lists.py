@@ -14,6 +14,7 @@ from bot.records.terms import Terms
 from bot.stores import Stores
 from bot.words import say
 from tests.contract.spoiling import spoil
+from tests.support.halves import later
 from tests.support.mongo import MongoServer
 from tests.support.named import asked_at
 from tests.support.stage import Stage, a_stage
@@ -23,7 +24,7 @@ ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"
 OF_BEN, OF_ADA = 600, 30
 
 
-@pytest.fixture(params=["sqlite", pytest.param("mongo", marks=pytest.mark.mongo)])
+@pytest.fixture(params=["sqlite", pytest.param("mongo", marks=[pytest.mark.mongo, later])])
 def environ(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     if request.param == "sqlite":
         return {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
