@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -107,9 +106,7 @@ async def refusal(office: Office, headers: Mapping[str, str], body: bytes) -> st
 async def test_an_alert_starts_an_agent(pager: Callable[..., Office]) -> None:
     """Check 51."""
     office = pager()
-    began = time.monotonic()
     thread = await fire(office)
-    assert time.monotonic() - began < 5  # the answer itself is measured by the scenario
     assert thread is not None
     assert (thread.status, thread.program.name, thread.requesters) == ("queued", "pager", (OLGA,))
     (start,) = office.notices.starts
