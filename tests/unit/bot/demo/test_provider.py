@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from pydantic_ai.models import override_allow_model_requests
 
-from agents.core.asking.infos import FollowUpInfo, ReviewEditInfo
-from agents.core.codec import Json
+from agents.core.asking.infos import ReviewEditInfo
 from agents.core.errors import ModelError, ModelRefusedError
-from agents.core.observers import ToolOutcome
 from bot.demo.agent import INSTRUCTION
 from tests.unit.bot.demo.openai_server import KEY, Call, Reply, openai_server
 from tests.unit.bot.talk import Talk
@@ -109,52 +107,6 @@ async def test_two_calls_with_one_id_do_not_collide(streaming: bool) -> None:
     assert len(talk.done) == 2
 
 
-async def test_question_of_a_model_is_answered(streaming: bool) -> None:
-    ask = Call("ask_people", '{"questions": ["Which version?"]}', "call_1")
-    replies = [Reply("", [ask]), Reply("", [Call("deploy", ARGUMENTS, "call_2")]), Reply("Ok.")]
-    async with openai_server(*replies) as (server, model):
-        talk = Talk(model, streaming=streaming)
-        await talk.say("deploy payments")
-        assert talk.question(FollowUpInfo).questions == ("Which version?",)
-        await talk.decide("1.4.2 to production")
-        await talk.decide(talk.question(ReviewEditInfo).accept())
-    assert sent(server.requests[1], "tool")[0]["content"] == "1.4.2 to production"
-    assert talk.done == [LIVE]
-
-
-async def test_edited_arguments_run_and_the_provider_is_told() -> None:
-    async with openai_server(Reply("", [DEPLOY]), Reply("Ok.")) as (server, model):
-        talk = Talk(model)
-        await talk.say("deploy it")
-        info = talk.question(ReviewEditInfo)
-        edited: dict[str, Json] = {**info.arguments, "replicas": 5}
-        await talk.decide(info.edit(edited))
-    assert talk.done == ["payments 1.4.2 is live in production with 5 replicas"]
-    assert '"replicas": 5' in sent(server.requests[1], "tool")[0]["content"]
-
-
-@pytest.mark.parametrize(
-    ("call", "fault"),
-    [
-        (Call("deploy", '{"service": "payments"', "c1"), "not a JSON object"),
-        (Call("deploy", "[1, 2]", "c1"), "not a JSON object"),
-        (Call("deploy", '{"service": "payments"}', "c1"), "version: Field required"),
-        (Call("deploy", ARGUMENTS.replace("}", ', "force": true}'), "c1"), "force"),
-        (Call("drop_tables", "{}", "c1"), "There is no tool 'drop_tables'"),
-    ],
-)
-async def test_call_that_cannot_run_is_told_and_asks_nobody(
-    streaming: bool, call: Call, fault: str
-) -> None:
-    async with openai_server(Reply("", [call]), Reply("Sorry.")) as (server, model):
-        talk = Talk(model, streaming=streaming)
-        await talk.say("go")
-    assert talk.asked == ()
-    assert talk.outcomes == [ToolOutcome.REFUSED]
-    assert talk.effects == []
-    assert fault in sent(server.requests[1], "tool")[0]["content"]
-
-
 @pytest.mark.parametrize("status", [401, 400])
 async def test_provider_that_refuses_is_a_model_error_without_the_key(
     streaming: bool, status: int
@@ -166,14 +118,3 @@ async def test_provider_that_refuses_is_a_model_error_without_the_key(
     assert KEY not in str(caught.value)
     assert isinstance(caught.value, ModelRefusedError)
     assert caught.value.fault == {401: "key", 400: "request"}[status]
-
-
-async def test_earlier_turns_reach_the_provider(streaming: bool) -> None:
-    async with openai_server(Reply("Hello."), Reply("Again.")) as (server, model):
-        talk = Talk(model, streaming=streaming)
-        await talk.say("first")
-        await talk.say("second")
-    assert [message["content"] for message in sent(server.requests[1], "user")] == [
-        "first",
-        "second",
-    ]
