@@ -94,32 +94,6 @@ def day(asked: str, **changes: object) -> Day:
     return Day(rules, begin(rules, at(asked)))
 
 
-def test_the_worked_timeline_of_a_morning() -> None:
-    assert day("2026-11-23T10:00").messages("2026-11-24T10:00") == [
-        "10:15 reminder",
-        "10:45 reminder",
-        "11:00 escalation 0",
-        "12:00 escalation 1",
-        "18:00 expired",
-    ]
-
-
-def test_the_worked_timeline_of_an_evening() -> None:
-    asked = "2026-11-23T19:30"
-    assert day(asked).messages("2026-11-24T10:00") == ["19:45 reminder", "03:30 expired"]
-    assert day(asked).rights("2026-11-24T10:00") == ["20:30", "21:30"]
-
-
-def test_the_worked_timeline_in_working_time() -> None:
-    assert day("2026-11-23T19:30", clock="working").messages("2026-11-24T20:00") == [
-        "19:45 reminder",
-        "08:15 reminder",
-        "08:30 escalation 0",
-        "09:30 escalation 1",
-        "15:30 expired",
-    ]
-
-
 def test_the_next_step_is_announced_for_the_time_at_which_it_begins() -> None:
     """In working time, and not during a claim (5.8, 5.9)."""
     evening = day("2026-11-23T19:30", clock="working")
@@ -128,29 +102,6 @@ def test_the_next_step_is_announced_for_the_time_at_which_it_begins() -> None:
     assert next_begin(evening.rules, held) == held.claim_until_ms
     last = replace(evening.state, steps=len(STEPS))
     assert next_begin(evening.rules, last) is None
-
-
-def test_what_is_urgent_ignores_quiet_hours() -> None:
-    assert day("2026-11-23T19:30", urgent=True).messages("2026-11-23T22:30") == [
-        "19:45 reminder",
-        "20:15 reminder",
-        "20:30 escalation 0",
-        "21:30 escalation 1",
-    ]
-
-
-def test_what_came_due_in_quiet_hours_is_one_message_at_their_end() -> None:
-    waiting = day("2026-11-24T05:00")
-    assert not waiting.state.is_announced
-    results = [(local(now)[11:], due_now) for now, due_now in waiting.play(at("2026-11-24T09:00"))]
-    assert [(now, due_now.begun, due_now.notice) for now, due_now in results] == [
-        ("06:00", 1, None),
-        ("07:00", 1, None),
-        ("08:00", 0, Notice.ESCALATION),
-    ]
-    last = results[-1][1]
-    assert (last.announces, last.reminds, last.tells) == (True, True, range(2))
-    assert last.state.reminders == 2
 
 
 def test_quiet_hours_that_outlast_the_deadline_are_said_at_once() -> None:
@@ -167,13 +118,6 @@ def test_quiet_hours_that_end_with_the_deadline_outlast_it() -> None:
     waiting = day("2026-11-24T00:00")
     assert local(waiting.state.deadline_ms) == "2026-11-24T08:00"
     assert tells_nobody(waiting.rules, waiting.state)
-
-
-def test_reminders_come_after_longer_and_longer_times() -> None:
-    rules = terms(remind_times=6, expires_s=30 * 86_400)
-    state = begin(rules, 0)
-    moments = [now // MINUTE_MS for now, _ in Day(rules, state).play(40 * 24 * HOUR_MS)]
-    assert moments == [15, 45, 105, 225, 465, 945, 30 * 24 * 60]
 
 
 def test_nothing_is_reminded_where_it_is_off() -> None:
@@ -229,12 +173,6 @@ def test_what_was_late_does_not_disturb_quiet_hours() -> None:
 
 def claimed(state: EscalationState, by: str) -> EscalationState:
     return replace(state, claimed_ms=at(by), claim_until_ms=at(by) + CLAIM_MS)
-
-
-def test_reminders_wait_for_the_end_of_a_claim() -> None:
-    waiting = day("2026-11-23T10:00")
-    waiting.state = claimed(waiting.state, "2026-11-23T10:10")
-    assert waiting.messages("2026-11-23T10:50") == ["10:40 reminder", "10:45 reminder"]
 
 
 def test_steps_wait_for_the_end_of_a_claim_with_their_rights() -> None:
@@ -303,24 +241,11 @@ def test_a_hand_over_in_quiet_hours_is_told_after_them() -> None:
     assert waiting.messages("2026-11-24T00:00") == ["08:00 handover"]
 
 
-def test_what_begins_anew_keeps_the_deadline() -> None:
-    rules = worked(expires_s=7_200)
-    first = begin(rules, at("2026-11-23T10:00"))
-    later = begin(rules, at("2026-11-23T11:30"), deadline_ms=first.deadline_ms)
-    assert Day(rules, later).messages("2026-11-23T13:00") == ["11:45 reminder", "12:00 expired"]
-
-
 def test_what_begins_anew_in_quiet_hours_is_announced_after_them() -> None:
     rules = worked(expires_s=86_400, escalate=(), remind_s=0)
     first = begin(rules, at("2026-11-23T19:30"))
     later = begin(rules, at("2026-11-23T21:00"), deadline_ms=first.deadline_ms)
     assert Day(rules, later).messages("2026-11-24T09:00") == ["08:00 mention"]
-
-
-def test_the_first_step_comes_at_once_where_everybody_is_away() -> None:
-    waiting = day("2026-11-23T10:00", remind_s=0)
-    waiting.state = replace(waiting.state, is_deserted=True)
-    assert waiting.messages("2026-11-23T13:00") == ["10:00 escalation 0", "12:00 escalation 1"]
 
 
 def test_working_time_that_never_comes_expires_all_the_same() -> None:

@@ -8,7 +8,7 @@ from bot.policy.eligibility import PeopleSnapshot
 from bot.policy.refusals import RefusalCode, is_blank
 from bot.policy.tally import Ballot
 from bot.records.approval import AGAIN, APPROVE
-from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, snapshot_of, step, terms
+from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, snapshot_of, terms
 
 STAGED = ([("sre", 1)], [("leads", 1)])
 
@@ -78,18 +78,6 @@ def test_an_own_request_comes_before_an_own_edit_and_a_group() -> None:
     assert heard == ["own_request", "own_edit", "excluded"]
 
 
-def test_the_excluded_may_reject() -> None:
-    assert Play(ballot(exclude=("fin",))).reject("ADA") == "reject"
-    snapshot = snapshot_of(requesters=frozenset({"ADA"}))
-    assert Play(ballot(), snapshot).reject("ADA") == "reject"
-
-
-def test_requesters_approve_only_where_the_terms_say_so() -> None:
-    snapshot = snapshot_of(requesters=frozenset({"ADA"}))
-    assert Play(ballot(exclude=()), snapshot).approve("ADA") == ["approve"]
-    assert Play(ballot(), snapshot).approve("ADA") == ["own_request"]
-
-
 def test_a_requester_cannot_say_what_came_of_a_doubt() -> None:
     start = Ballot(terms=terms(), digest=DIGEST, is_doubt=True)
     assert (
@@ -103,26 +91,6 @@ def test_a_reason_that_cannot_be_seen_is_none(text: str) -> None:
     play = Play(ballot(reject_reason=True))
     assert play.reject("ADA", note=text) == "reason_required"
     assert play.reject("ADA", note="no") == "reject"
-
-
-def test_a_reason_is_needed_only_for_its_own_choice() -> None:
-    assert Play(ballot(reject_reason=True)).approve("ADA") == ["approve"]
-    assert Play(ballot(approve_reason=True)).reject("ADA") == "reject"
-
-
-def test_who_has_not_seen_it_may_reject() -> None:
-    assert Play(ballot()).reject("ADA", has_seen=False) == "reject"
-
-
-def test_who_was_counted_outside_is_used_up_inside() -> None:
-    play = Play(ballot([("security", 1)]), snapshot_of(counted=frozenset({"MIA"})))
-    assert play.approve("MIA", "SAM") == ["used_up", "approve"]
-    assert Play(ballot(), snapshot_of(counted=frozenset({"ADA"}))).reject("ADA") == "reject"
-
-
-def test_a_delegate_of_who_was_counted_outside_is_used_up() -> None:
-    snapshot = snapshot_of(delegation("MIA", "TOM"), counted=frozenset({"MIA"}))
-    assert Play(ballot([("security", 1)]), snapshot).approve("TOM") == ["used_up"]
 
 
 @pytest.mark.parametrize("unknown", ["sre", "ADA", "fin"])
@@ -162,9 +130,3 @@ def test_who_comes_again_later_hears_that_it_is_not_their_turn() -> None:
     staged = ([("sre", 1)], [("leads", 1)], [("sre", 1)])
     play = Play(ballot(*staged))
     assert play.approve("ADA", "BEN", "ADA") == ["counted", "not_your_turn", "already_voted"]
-
-
-def test_who_had_no_turn_yet_waits_for_their_step() -> None:
-    staged = ([("sre", 1)], [("leads", 1)])
-    play = Play(ballot(*staged, escalate=(step(1, "security", "leads"),)))
-    assert play.approve("ADA", "MIA") == ["counted", "not_your_turn"]
