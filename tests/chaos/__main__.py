@@ -244,6 +244,8 @@ async def main() -> int:
             print(f"  unrecorded: {count} times: {text}", flush=True)
         for line in report.wrong:
             print(f"  wrong: {line}", flush=True)
+        for line in report.evidence:
+            print(f"    {line}", flush=True)
         LISTENER.check()
     print(f"\nPoints reached: {len(SEEN)}: {', '.join(sorted(SEEN))}")
     return 1 if wrong else 0

@@ -13,6 +13,8 @@ from collections.abc import (
     Callable,
     Collection,
     Coroutine,
+    Iterable,
+    Iterator,
     Sequence,
 )
 from contextlib import asynccontextmanager, suppress
@@ -136,6 +138,8 @@ class Report:
     """Votes without a trace, by the words that told their people so."""
     wrong: list[str] = field(default_factory=list)
     """Everything that must not be; empty at the end of a good run."""
+    evidence: list[str] = field(default_factory=list)
+    """What is stored about each job of which something is wrong."""
 
 
 @dataclass
@@ -523,6 +527,7 @@ class Play:
             thread_id = f"{self.sandbox.workspace.team_id}:{channel}:{ts}"
             approvals = await newest_of(storage.approvals, thread_id, limit=50)
             audit = await storage.audit.of_thread(thread_id, limit=500)
+            faults = len(self.report.wrong)
             try:
                 self._check_thread(number, await storage.threads.get(thread_id))
             except RecordNotFoundError:
@@ -545,6 +550,8 @@ class Play:
                 if _is_about_charge(approval):
                     allowed.add(_ref(approval))
                     self._check_charges(approval, done, given_up)
+            if len(self.report.wrong) > faults:
+                self.report.evidence += _evidence(number, approvals, audit)
         unasked = [f"{tool} {ref}" for tool, ref, _, _ in done if ref not in allowed]
         self.report.wrong.extend(f"{effect} happened, and nobody was asked" for effect in unasked)
         if 3 * self.report.given_up > self.report.deaths.total():
@@ -686,6 +693,19 @@ def _soon() -> int:
 def buttons_that_act(card: dict[str, Any]) -> list[str]:
     """Buttons of a card that would decide something."""
     return [action for action in buttons(card) if action != "countersign:details"]
+
+
+def _evidence(
+    number: int, approvals: Iterable[Approval], audit: Iterable[AuditEntry]
+) -> Iterator[str]:
+    """Return lines about the requests of a job, and its audit, oldest first."""
+    for approval in approvals:
+        yield (
+            f"job {number}: {approval.approval_id} {approval.kind} {approval.title!r} "
+            f"{approval.arguments}: {approval.status}, {approval.decision}, {approval.execution}"
+        )
+    for entry in sorted(audit, key=lambda entry: entry.at_ms):
+        yield f"job {number}: {entry.at_ms} {entry.action} {entry.approval_id} {entry.detail}"
 
 
 def _is_about_charge(approval: Approval) -> bool:
