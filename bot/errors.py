@@ -36,7 +36,7 @@ from math import ceil
 
 from bot.records.approval import Approval, Status
 from bot.words import say
-from bot.words.mrkdwn import date, mention
+from bot.words.mrkdwn import date, mention, untagged
 
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
 _MOST_NAMED = 5
@@ -386,13 +386,12 @@ class NobodyError(BotError):
 
 
 _MOST_TOLD = 6
-_TAG = re.compile(r"<(?:@|#|!subteam\^)([A-Z0-9]+)>")
 _UNSAFE = re.compile(r"[^\w .@-]")
 
 
 def plain_words(text: str) -> str:
     """Replace mentions by ids in a text, for places without mrkdwn, such as errors below inputs."""
-    return _TAG.sub(r"\1", text)
+    return untagged(text, {})
 
 
 def _decider(who: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.words.mrkdwn import untagged
+
 CODES: dict[str, tuple[int, str]] = {
     "malformed-json": (400, "The body is not JSON"),
     "duplicate-member": (400, "A member stands twice in an object"),
@@ -100,7 +102,7 @@ class ApiProblemError(Exception):
         self.status = status or usual_status
         super().__init__(f"{code}: {detail or self.title}")
         self.code = code
-        self.detail = detail
+        self.detail = untagged(detail, {})
         self.faults = tuple(faults)
         self.request = request
         self.retry_after_s = retry_after_s

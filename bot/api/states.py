@@ -43,6 +43,7 @@ from bot.records.approval import (
 from bot.records.origin import ProgramCall
 from bot.records.webhooks import QueuedEvent
 from bot.redaction.call import mask_data
+from bot.words.mrkdwn import named_in, untagged
 
 NameOf = Callable[[str], Awaitable[str]]
 """Returns the name of a person, as Slack shows it."""
@@ -268,8 +269,8 @@ async def state_of(
         decided_at=decision.at_ms if decision is not None else None,
         progress=_progress(approval) if not is_over(approval) and is_call else None,
         decision=await _decision(approval, decision, is_usable=is_usable, name_of=name_of),
-        execution=_execution(approval, now_ms),
-        failure=_failure(approval),
+        execution=await _execution(approval, now_ms, name_of),
+        failure=await _failure(approval, name_of),
         generation=asker.generation + 1,
         state=asker.state or None,
         metadata=dict(asker.metadata),
@@ -315,7 +316,7 @@ async def _decision(
         by=tuple([ApiPerson(id=name, name=await name_of(name)) for name in by]),
         at=decision.at_ms,
         rule=decision.rule or approval.rule or None,
-        reason=decision.reason or None,
+        reason=await _plain(decision.reason, name_of) or None,
         tool=approval.tool if runs else None,
         arguments=decided_arguments(approval) if runs else None,
         edited=runs and bool(_changes(approval)),
@@ -370,7 +371,13 @@ def _answer(approval: Approval, decision: Decision) -> Json:
     return given
 
 
-def _execution(approval: Approval, now_ms: int) -> ApiExecution:
+async def _plain(text: str, name_of: NameOf) -> str:
+    """Return a text with names in place of Slack's mentions."""
+    names = {slack_id: await name_of(slack_id) for slack_id in sorted(named_in(text))}
+    return untagged(text, names)
+
+
+async def _execution(approval: Approval, now_ms: int, name_of: NameOf) -> ApiExecution:
     execution, run = approval.execution, approval.execution.program
     is_begun = run.generation > 0
     state = run_of(approval, now_ms)
@@ -384,13 +391,13 @@ def _execution(approval: Approval, now_ms: int) -> ApiExecution:
         started_at=execution.started_ms or None,
         deadline=run.deadline_ms or None,
         ended_at=execution.at_ms if is_ended else None,
-        summary=execution.text or None,
+        summary=await _plain(execution.text, name_of) or None,
         asked=run.asked or None,
     )
 
 
-def _failure(approval: Approval) -> ApiFailure | None:
+async def _failure(approval: Approval, name_of: NameOf) -> ApiFailure | None:
     if approval.status is not Status.UNDECIDABLE:
         return None
     reason = approval.decision.reason if approval.decision is not None else ""
-    return ApiFailure(code="nobody-can-decide", detail=reason)
+    return ApiFailure(code="nobody-can-decide", detail=await _plain(reason, name_of))

@@ -34,7 +34,7 @@ from bot.api.states import is_over, run_of, state_of, status_of
 from bot.api.threads import ProgramThreads
 from bot.api.waiting import Feed, RequestChange, Waiters
 from bot.errors import DirectoryError
-from bot.ports.people import Directory
+from bot.ports.people import NamingDirectory
 from bot.ports.process import Clock
 from bot.records.approval import Approval
 from bot.records.origin import ProgramCall
@@ -73,7 +73,7 @@ class Programs:
     """
 
     storage: Stores
-    directory: Directory
+    directory: NamingDirectory
     keys: KeyRing
     requests: ProgramRequests
     executions: ProgramExecutions
@@ -394,9 +394,17 @@ class ProgramFeed:
         return await self.programs.state(self.caller, name) if name is not None else None
 
 
-async def name_of(directory: Directory, user_id: str) -> str:
-    """Return the name of a person; the id if it cannot be looked up, as a name decides nothing."""
+async def name_of(directory: NamingDirectory, slack_id: str) -> str:
+    """Return the name of a person, a user group or a channel.
+
+    It is the id if it cannot be looked up, as a name decides nothing.
+    """
     try:
-        return (await directory.person(user_id)).name
+        if slack_id.startswith("S"):
+            return await directory.group_name(slack_id) or slack_id
+        if slack_id[:1] in {"C", "G", "D"}:
+            channel = await directory.channel_name(slack_id)
+            return f"#{channel}" if channel else slack_id
+        return (await directory.person(slack_id)).name
     except DirectoryError:
-        return user_id
+        return slack_id

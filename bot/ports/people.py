@@ -106,6 +106,18 @@ class Directory(Protocol):
         ...
 
 
+class NamingDirectory(Directory, Protocol):
+    """Looks up names, too."""
+
+    async def group_name(self, group_id: str) -> str:
+        """Return the handle of a user group, with `@`."""
+        ...
+
+    async def channel_name(self, channel_id: str) -> str:
+        """Return a channel's name, without `#`; empty for a direct message."""
+        ...
+
+
 def is_person(name: str) -> bool:
     """Whether a recipient id is a person."""
     return name[:1] in {"U", "W"}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from bot.words.times import LAST_MS, utc
 
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _GROUP = re.compile(r"S[A-Z0-9]{1,30}")
 _CHANNEL = re.compile(r"[CG][A-Z0-9]{1,30}")
+_TAG = re.compile(r"<(?:@|#|!subteam\^)([A-Z0-9]+)(?:\|[^<>]*)?>")
+_DATE = re.compile(r"<!date\^[^<>|]*\|([^<>]*)>")
+_CALL = re.compile(r"<!([a-z]+)(?:\|[^<>]*)?>")
 _HALF_A_DAY_MS = 12 * 3_600_000
 
 
@@ -33,6 +37,26 @@ def mention(slack_id: str) -> str:
     if _GROUP.fullmatch(slack_id):
         return f"<!subteam^{slack_id}>"
     return escape(slack_id[:40]) or "somebody"
+
+
+def named_in(text: str) -> frozenset[str]:
+    """Return the Slack ids of the people, user groups and channels that a text mentions."""
+    return frozenset(_TAG.findall(text))
+
+
+def untagged(text: str, names: Mapping[str, str]) -> str:
+    """Return a text without mentions and dates of Slack, for programs and plain fields.
+
+    Args:
+        text: The text.
+        names: The names of who is mentioned, by id; the id stands for a missing name.
+    """
+    before = ""
+    while before != text:  # what is taken out may join the rest to another one
+        before = text
+        text = _TAG.sub(lambda match: names.get(match[1], match[1]), text)
+        text = _CALL.sub(r"@\1", _DATE.sub(r"\1", text))
+    return text
 
 
 def is_person(slack_id: str) -> bool:

@@ -116,6 +116,15 @@ async def test_a_request_that_nobody_can_decide_says_so_once_where_its_card_woul
     assert actions == ["undecidable"]
 
 
+async def test_a_program_reads_names_of_those_who_cannot_decide(storage: SqliteStores) -> None:
+    office = an_office(storage, groups={"sre": {"usergroups": ["S00000001"]}})
+    office.directory.groups["S00000001"] = frozenset({OLGA})
+    failure = (await a_request(office)).failure
+    assert failure is not None
+    assert "s00000001" in failure.detail  # as the directory calls it
+    assert "<" not in failure.detail
+
+
 @pytest.mark.parametrize("changes", [{}, QUESTION], ids=["call", "question"])
 async def test_a_look_up_that_fails_stores_nothing_and_the_key_works_afterwards(
     storage: SqliteStores, changes: dict[str, Any]
