@@ -53,8 +53,9 @@ class RestoreStore:
     async def begin_epoch(self) -> int:
         """Begin a new epoch, and store its number in the approvals of the backup.
 
-        Every open or due approval gets the number in `restored.epoch`. The number is greater than
-        the backup's number, and random, so that two restores of one backup have different numbers.
+        Every open or due approval gets the number in `restored.epoch`, and every due start a mark.
+        The number is greater than the backup's number, and random, so that two restores of one
+        backup have different numbers.
 
         Returns:
             The number.
@@ -77,6 +78,12 @@ class RestoreStore:
                     lambda stored: stored.changed(restored=stored.restored.changed(epoch=epoch)),
                 ),
             )
+        starts = self._collections["thread_starts"]
+        await _each(
+            starts,
+            _DUE,
+            lambda key: update(starts, key, lambda stored: stored.changed(is_restored=True)),
+        )
         return epoch
 
     async def epoch(self) -> int:

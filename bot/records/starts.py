@@ -60,6 +60,8 @@ class ThreadStart(WorkDocument):
     """`ts` of the first message of the open thread that it joins; empty for a thread of its own."""
     thread_id: str = ""
     """Id of its thread; empty until its first message is in Slack."""
+    is_restored: bool = False
+    """Whether it was due in a restored copy: its first message may be in Slack."""
     failure: Text = ""
     """Why no thread began; empty while one can begin."""
     ended: str = ""

@@ -16,6 +16,7 @@ from tests.contract.builders import (
     THREAD_ID,
     a_decision,
     a_message,
+    a_start,
     a_thread,
     an_approval,
     an_entry,
@@ -244,3 +245,10 @@ async def test_records_without_a_note_of_their_collection_are_a_copy(
     await store.end()
     assert not await store.is_copy()
     await storage.close()
+
+
+async def test_a_restore_marks_the_starts_that_are_due(storage: Stores) -> None:
+    await storage.starts.insert(a_start(due_ms=5), a_start("thr_2"))
+    await storage.restoring.begin_epoch()
+    assert (await storage.starts.get("thr_1")).is_restored
+    assert not (await storage.starts.get("thr_2")).is_restored

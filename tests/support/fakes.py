@@ -171,7 +171,8 @@ class FakeNotices:
             fault = "channel_not_found" if start.channel_id in self.closed else self.fault
             raise DeliveryError("chat.postMessage", fault)
         shown = [known.id for known in self.starts]
-        if start.fence == 1 or start.id not in shown:  # as Slack's poster looks for an earlier one
+        is_looked_for = start.fence > 1 or start.is_restored
+        if not is_looked_for or start.id not in shown:
             self.starts.append(start)
             shown.append(start.id)
         return f"1900000003.{shown.index(start.id) + 1:06d}"

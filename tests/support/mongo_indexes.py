@@ -65,6 +65,8 @@ EXCEPTIONS: Mapping[str, str] = {
     "approvals <_id <_work.due_ms ^_id": _RESTORE,
     "threads <_work.due_ms ^_id": _RESTORE,
     "threads <_id <_work.due_ms ^_id": _RESTORE,
+    "thread_starts <_work.due_ms ^_id": _RESTORE,
+    "thread_starts <_id <_work.due_ms ^_id": _RESTORE,
     "messages =thread_id =turn ^_id": "after a restore only, the unread messages of one thread",
     "approvals =open =thread_id <_work.due_ms": "before a deletion, the approvals of one thread",
     "ephemeral_messages =channel_id =thread_ts <_work.due_ms": "before a deletion, one thread",

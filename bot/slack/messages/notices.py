@@ -106,7 +106,7 @@ class SlackNotices:
             record_id=start.id,
             channel_id=start.channel_id,
             thread_ts=start.under,
-            looks=start.fence > 1,
+            looks=start.fence > 1 or start.is_restored,
             stays=True,
         )
         return await self.poster.put(putting, start_card(start))

@@ -26,6 +26,7 @@ from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from storage.sqlite import back_up
 from storage.sqlite.tables import DATABASE_VERSION
+from tests.contract.builders import a_start
 from tests.support.force import Forced, forced
 from tests.support.halves import first
 from tests.support.stage import buttons
@@ -128,6 +129,33 @@ async def test_every_restore_gives_people_the_same_time(drill: Drill) -> None:
 
         again = await office.the_approval()
         assert again.expires_ms - office.clock() == waits_ms
+
+
+@pytest.mark.parametrize("has_tried", [False, True], ids=["stored", "tried"])
+async def test_i4_a_start_that_a_copy_has_unposted_is_posted_once(
+    drill: Drill, has_tried: bool
+) -> None:
+    """No person starts its thread; its first message is in Slack since the copy was made."""
+    office = await drill.start(say("Fine."))
+    office.directory.add("U1")
+    office.notices.is_down = has_tried
+    start = a_start(agent_name="A", created_ms=office.clock(), expires_ms=office.clock() + 10**9)
+    await office.starts.start(start)
+    if has_tried:
+        await office.queue.run()
+    await drill.make_copy()
+    office.notices.is_down = False
+    await office.later(minutes=5)
+    assert len(office.notices.starts) == 1
+    shown, people = office.notices, office.directory
+    office = await drill.go_back(office, say("Fine."))
+    office.notices = office.slack.notices = shown
+    office.directory = office.slack.directory = people
+    office.clock.forward(hours=24)  # as far as the clock was behind
+    await look(office)
+    begun = await office.storage.starts.get(start.id)
+    assert len(shown.starts) == 1
+    assert begun.thread_ts == "1900000003.000001"
 
 
 async def test_i4_who_decides_again_before_the_thread_is_looked_at_is_heard(drill: Drill) -> None:
