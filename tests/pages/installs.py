@@ -81,7 +81,8 @@ def all_installs() -> list[Install]:
     """Collect the commands of all files, and those that make would run."""
     targets = [".venv/.run", ".venv/.dev", ".venv/.mutants", ".venv/.docs"]
     made = subprocess.run(  # noqa: S603
-        ["make", "--dry-run", "--always-make", *targets],  # noqa: S607
+        # make looks for a Python at each place that names one, unless it is given.
+        ["make", "--dry-run", "--always-make", f"PYTHON={sys.executable}", *targets],  # noqa: S607
         cwd=ROOT,
         capture_output=True,
         text=True,

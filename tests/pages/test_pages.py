@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,16 @@ METHOD = re.compile(r"`([A-Z]\w+)\.(?!json|yaml)([a-z]\w+)(?:\([^`]*\))?`")
 
 def files_of(name: str) -> list[Path]:
     """The files that a page means; a test may be named without its folder."""
-    where = name.rstrip("/") if "/" in name else f"tests/**/{name}"
-    return list(ROOT.glob(where))
+    return list(ROOT.glob(name.rstrip("/"))) if "/" in name else paths_by_name().get(name, [])
+
+
+@cache
+def paths_by_name() -> dict[str, list[Path]]:
+    """All files of tests, looked for once."""
+    by_name: dict[str, list[Path]] = {}
+    for path in (ROOT / "tests").rglob("*.*"):
+        by_name.setdefault(path.name, []).append(path)
+    return by_name
 
 
 def names_in(path: Path) -> set[str]:

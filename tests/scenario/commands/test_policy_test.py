@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.rehearsal import run_case
+from tests.support.halves import later
 from tests.support.policies import CASES, POLICIES, WORLD
 
 IS_THOROUGH = settings().max_examples > settings.get_profile("quick").max_examples
@@ -400,6 +401,7 @@ def test_the_log_is_as_it_was_afterwards(tmp_path: Path) -> None:
     assert logging.getLogger().handlers == before
 
 
+@later
 def test_the_cases_of_freezes_are_as_expected(tmp_path: Path) -> None:
     """A freeze is set and lifted, from Slack, from the command line and by the file."""
     policy = tmp_path / "policy.yaml"
