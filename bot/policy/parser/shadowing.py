@@ -9,6 +9,8 @@ from bot.policy.evaluation.matching import is_named, names_programs
 from bot.policy.model import ArgEntry, RequesterEntry, RuleEntry, When
 
 _WILD = ("*", "?")
+_STARTERS = frozenset({"api", "trigger", "schedule"})
+"""Origins of threads that no person started."""
 _COMPARED = 300
 """Maximum number of rules that are compared with each other. All pairs of them take 0.3 seconds."""
 
@@ -28,10 +30,16 @@ def shadowed(rules: Sequence[RuleEntry]) -> Iterator[tuple[int, int]]:
 
 def _may_doubt(wide: RuleEntry, narrow: RuleEntry) -> bool:
     """Whether the first rule can be undecided for calls of programs that the second is about."""
-    rests_on_claims = wide.then.allow and not names_programs(wide.when)
+    needs_origin = wide.then.allow and wide.when.origin is None
+    is_doubted = needs_origin and (wide.when.program is None or _may_be_thread(narrow.when))
     return names_programs(narrow.when) and bool(
-        rests_on_claims or wide.when.tags or wide.when.risk or wide.when.requester
+        is_doubted or wide.when.tags or wide.when.risk or wide.when.requester
     )
+
+
+def _may_be_thread(when: When) -> bool:
+    """Whether the conditions can hold in a thread that no person started."""
+    return when.origin is None or not _STARTERS.isdisjoint(when.origin)
 
 
 def _covers(wide: When, narrow: When) -> bool:

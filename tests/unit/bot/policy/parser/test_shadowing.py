@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.policy.evaluation.context import PolicyQuestion, ToolFacts
-from bot.policy.evaluation.matching import PolicyRule
+from bot.policy.evaluation.context import PolicyQuestion, ProgramFacts, ToolFacts
+from bot.policy.evaluation.matching import PolicyRule, names_programs
 from bot.policy.model import RuleEntry
 from bot.policy.parser.shadowing import shadowed
+from bot.records.origin import RequestDoor
 
 TOOLS = ("pay", "pay_all", "read")
 NUMBERS = (1, 1.0, True, 2, 2.5, 3, "2", "a", "A", None)
@@ -38,7 +39,8 @@ def an_arg(op: str, value: object, **more: object) -> list[dict[str, object]]:
         ({"args": an_arg("ge", 100)}, {"args": an_arg("gt", 100)}),
         ({"args": an_arg("in", ["a", "b"])}, {"args": an_arg("eq", "b")}),
         ({"limit": ["tokens", "cost"]}, {"limit": "cost", "agent": ["a"]}),
-        ({"program": "ci-*"}, {"program": "ci-main", "tool": "pay"}),
+        ({"program": "ci-*"}, {"program": "ci-main", "origin": "mcp"}),
+        ({"program": "ci-*", "origin": "api"}, {"program": "ci-main", "origin": "api"}),
         ({"origin": ["api", "cli"]}, {"origin": "cli"}),
     ],
 )
@@ -65,6 +67,9 @@ def test_a_rule_behind_a_wider_one_never_matches(wide: Any, narrow: Any) -> None
         # For a program, the first one is undecided, so the second one counts.
         ({"tool": "pay"}, {"tool": "pay", "program": "ci"}),
         ({"tags": ["db"], "origin": "api"}, {"tags": ["db"], "origin": "api"}),
+        # In a thread that the program starts, the first one is undecided.
+        ({"program": "ci-*"}, {"program": "ci-main", "tool": "pay"}),
+        ({"program": "ci"}, {"program": "ci", "origin": ["api", "mcp"]}),
     ],
 )
 def test_a_rule_that_some_call_reaches_is_not_told(first: Any, second: Any) -> None:
@@ -80,6 +85,15 @@ def args() -> st.SearchStrategy[list[dict[str, object]]]:
     return st.one_of(orders, same, lists)
 
 
+CI = ProgramFacts(name="ci", is_trusted=False)
+WAYS: list[dict[str, Any]] = [
+    {"door": RequestDoor.SLACK},
+    {"door": RequestDoor.API, "program": CI},
+    {"door": RequestDoor.MCP, "program": ProgramFacts(name="ci", is_trusted=True)},
+    {"door": RequestDoor.API, "program": CI, "is_unattended": True},
+    {"door": RequestDoor.TRIGGER, "is_unattended": True},
+]
+
 WHENS = st.fixed_dictionaries(
     {},
     optional={
@@ -87,6 +101,10 @@ WHENS = st.fixed_dictionaries(
         "tags": st.lists(st.sampled_from(["a", "b"]), min_size=1, unique=True),
         "risk": st.lists(st.sampled_from(["low", "high"]), min_size=1, unique=True),
         "args": args(),
+        "origin": st.lists(
+            st.sampled_from(["slack", "api", "mcp", "trigger"]), min_size=1, unique=True
+        ),
+        "program": st.lists(st.sampled_from(["ci", "ci-*", "*"]), min_size=1, unique=True),
         "channel": st.lists(st.sampled_from(["C1AAA", "C2AAA", "direct"]), min_size=1, max_size=2),
         "requester": st.dictionaries(
             st.sampled_from(["in", "not_in"]),
@@ -110,21 +128,30 @@ WHENS = st.fixed_dictionaries(
     amount=st.sampled_from(NUMBERS),
     channel=st.sampled_from(["C1AAA", "C2AAA", "D1AAA"]),
     members=st.dictionaries(st.sampled_from(["x", "y"]), st.just(frozenset({"U1AAA"}))),
+    way=st.sampled_from(WAYS),
 )
 def test_no_call_reaches_a_rule_that_is_called_unreachable(
+    *,
     first: dict[str, object],
     second: dict[str, object],
     tool: ToolFacts,
     amount: float | str | None,
     channel: str,
     members: dict[str, frozenset[str]],
+    way: dict[str, Any],
 ) -> None:
     rules = [a_rule(**first), a_rule(**second)]
-    if not list(shadowed(rules)):
+    is_meant = way["door"] is RequestDoor.SLACK or names_programs(rules[1].when)
+    if not is_meant or not list(shadowed(rules)):
         return
     people = {"x": frozenset[str](), "y": frozenset[str](), **members}
     question = PolicyQuestion(
-        tool=tool, arguments={"amount": amount}, requesters=("U1AAA",), channel=channel, agent="a"
+        tool=tool,
+        arguments={"amount": amount},
+        requesters=("U1AAA",),
+        channel=channel,
+        agent="a",
+        **way,
     )
     wide, narrow = (
         not rule.misses(tool, gated=False)
