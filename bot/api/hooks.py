@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from bot.api.bodies import shaped
 from bot.api.canonical import canonical
 from bot.api.problems import ApiProblemError
-from bot.api.shapes import ApiCreateRequest, ApiDecision, ApiRequest
+from bot.api.shapes import ApiCreateRequest, ApiDecision, ApiQuery, ApiRequest
 
 HookEvent: TypeAlias = Literal["PreToolUse", "PermissionRequest"]
 _LONGEST_PREVIEW = 32_768
@@ -40,10 +40,8 @@ class ApiHookInput(BaseModel):
     tool_use_id: str = Field(default="", max_length=200, description="Shown small.")
 
 
-class ApiHookQuery(BaseModel):
+class ApiHookQuery(ApiQuery):
     """How long to hold a call of the hook."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     deadline: int = Field(
         default=595,

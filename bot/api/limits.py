@@ -42,21 +42,16 @@ class RateLimit:
         Raises:
             ApiProblemError: `rate-limited`, because the bucket is empty.
         """
-        tokens = self._tokens(name, per_minute, burst)
+        now_ms = self.clock()
+        tokens, since_ms = self.buckets.get(name, (float(burst), 0))
+        passed_ms = max(0, now_ms - since_ms)  # a clock can be set back
+        tokens = min(float(burst), tokens + passed_ms * per_minute / MINUTE_MS)
         if tokens < 1:
             wait_s = max(1, ceil((1 - tokens) * 60 / per_minute))
             raise ApiProblemError("rate-limited", retry_after_s=wait_s)
-        self._keep(name, tokens - 1)
-
-    def _tokens(self, name: str, per_minute: int, burst: int) -> float:
-        tokens, since_ms = self.buckets.get(name, (float(burst), 0))
-        passed_ms = max(0, self.clock() - since_ms)  # a clock can be set back
-        return min(float(burst), tokens + passed_ms * per_minute / MINUTE_MS)
-
-    def _keep(self, name: str, tokens: float) -> None:
         if len(self.buckets) >= _MOST_KNOWN and name not in self.buckets:
             self.buckets.pop(next(iter(self.buckets)))
-        self.buckets[name] = (tokens, self.clock())
+        self.buckets[name] = (tokens - 1, now_ms)
 
 
 @dataclass(slots=True)

@@ -395,10 +395,14 @@ class ApiIntrospect(_Asked):
     )
 
 
-class ApiWaitQuery(BaseModel):
-    """How long to hold a call."""
+class ApiQuery(BaseModel):
+    """A query: its members are texts, and unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ApiWaitQuery(ApiQuery):
+    """How long to hold a call."""
 
     wait: int = Field(
         default=0,
@@ -418,10 +422,8 @@ class ApiGetQuery(ApiWaitQuery):
     )
 
 
-class ApiListQuery(BaseModel):
+class ApiListQuery(ApiQuery):
     """Conditions of a list of requests."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     status: tuple[RequestStatus, ...] = Field(default=(), description="One or several.")
     execution: tuple[RunState, ...] = Field(default=(), description="One or several.")
@@ -783,10 +785,8 @@ class ApiDeliveryList(_Answered):
     next_cursor: str | None = None
 
 
-class ApiDeliveryQuery(BaseModel):
+class ApiDeliveryQuery(ApiQuery):
     """Conditions of a list of deliveries."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     status: Literal["waiting", "delivered", "given_up"] | None = None
     limit: int = Field(default=20, ge=1, le=100, description="Items of a page.")

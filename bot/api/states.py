@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 from agents.core.codec import Json
+from bot.api.bodies import pointer_of
 from bot.api.canonical import call_digest
 from bot.api.shapes import (
     ApiChange,
@@ -310,7 +311,7 @@ async def _decision(
         outcome="approved"
         if is_yes
         else "answered"
-        if not is_call and _is_answer(decision)
+        if not is_call and decision.status is Status.ANSWERED
         else "rejected",
         source=_source(decision, by),
         by=tuple([ApiPerson(id=name, name=await name_of(name)) for name in by]),
@@ -336,23 +337,14 @@ def _source(
     return "grant" if decision.grant else "people" if by else "policy"
 
 
-def _is_answer(decision: Decision) -> bool:
-    return decision.status is Status.ANSWERED
-
-
 def _changes(approval: Approval) -> tuple[ApiChange, ...]:
     before = approval.edits.original or approval.arguments
     after = decided_arguments(approval)
     return tuple(
-        ApiChange(path=f"/{_token(name)}", before=before.get(name), after=after.get(name))
+        ApiChange(path=pointer_of((name,)), before=before.get(name), after=after.get(name))
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name) or (name in before) is not (name in after)
     )
-
-
-def _token(name: str) -> str:
-    """Return a name as a token of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _answer(approval: Approval, decision: Decision) -> Json:
