@@ -248,6 +248,12 @@ def test_what_begins_anew_in_quiet_hours_is_announced_after_them() -> None:
     assert Day(rules, later).messages("2026-11-24T09:00") == ["08:00 mention"]
 
 
+def test_the_first_step_comes_at_once_where_everybody_is_away() -> None:
+    waiting = day("2026-11-23T10:00", remind_s=0)
+    waiting.state = replace(waiting.state, is_deserted=True)
+    assert waiting.messages("2026-11-23T13:00") == ["10:00 escalation 0", "12:00 escalation 1"]
+
+
 def test_working_time_that_never_comes_expires_all_the_same() -> None:
     always = QuietHours(days=("mon", "tue", "wed", "thu", "fri", "sat", "sun"), timezone="UTC")
     rules = worked(quiet=always, clock="working")

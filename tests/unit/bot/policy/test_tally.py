@@ -64,6 +64,12 @@ def test_a_backups_vote_outlives_the_steps_of_its_stage() -> None:
     assert play.approve("LIA") == ["approve"]
 
 
+def test_so_many_different_people_reject() -> None:
+    play = Play(ballot([("sre", 2)], reject=2))
+    assert [play.reject("ADA"), play.reject("ADA")] == ["counted", "already_voted"]
+    assert [play.vote("BEN"), play.reject("CLEO")] == ["counted", "reject"]
+
+
 def test_a_rejection_opens_the_stage_that_it_leaves() -> None:
     play = Play(ballot([("sre", 1)], [("leads", 2)], reject=2))
     assert play.approve("ADA", "LIA") == ["counted", "counted"]
