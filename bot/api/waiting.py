@@ -54,7 +54,7 @@ class RequestChange:
 
 
 @dataclass(eq=False, slots=True)
-class Watch(Generic[C]):
+class ChangeWatch(Generic[C]):
     """Changes of one request or thread, for one call that waits.
 
     Attributes:
@@ -131,8 +131,8 @@ class Waiters:
     storage: Stores
     clock: Clock
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _watches: dict[str, set[Watch[RequestChange]]] = field(default_factory=dict)
-    _thread_watches: dict[str, set[Watch[int]]] = field(default_factory=dict)
+    _watches: dict[str, set[ChangeWatch[RequestChange]]] = field(default_factory=dict)
+    _thread_watches: dict[str, set[ChangeWatch[int]]] = field(default_factory=dict)
     _feeds: set[Feed] = field(default_factory=set)
     _looking: asyncio.Task[None] | None = None
     _is_stopped: bool = False
@@ -158,17 +158,17 @@ class Waiters:
                 feed.add(approval.approval_id)
 
     @contextmanager
-    def watch(self, approval_id: str, *, program: str) -> Iterator[Watch[RequestChange]]:
+    def watch(self, approval_id: str, *, program: str) -> Iterator[ChangeWatch[RequestChange]]:
         """Watch a request. Read it only then, so that no change falls between."""
-        watch = Watch[RequestChange](program)
+        watch = ChangeWatch[RequestChange](program)
         with _kept(self._watches, approval_id, watch):
             self._look_on()
             yield watch
 
     @contextmanager
-    def watch_thread(self, start_id: str, *, program: str) -> Iterator[Watch[int]]:
+    def watch_thread(self, start_id: str, *, program: str) -> Iterator[ChangeWatch[int]]:
         """Watch the thread of a start for other revisions; see `watch`."""
-        watch = Watch[int](program)
+        watch = ChangeWatch[int](program)
         with _kept(self._thread_watches, start_id, watch):
             self._look_on()
             yield watch
@@ -250,7 +250,9 @@ class Waiters:
 
 
 @contextmanager
-def _kept(watches: dict[str, set[Watch[C]]], key: str, watch: Watch[C]) -> Iterator[None]:
+def _kept(
+    watches: dict[str, set[ChangeWatch[C]]], key: str, watch: ChangeWatch[C]
+) -> Iterator[None]:
     """Keep a watch among those of its request or thread until the block ends."""
     watches.setdefault(key, set()).add(watch)
     try:

@@ -126,8 +126,8 @@ class Thread(WorkDocument):
     told_turn: int = 0
     """Newest turn of whose end the endpoints of the program that started the thread are told."""
     said: Text = ""
-    """What the agent said last, masked and cut. Empty in threads that a person started: no program
-    reads them."""
+    """The last text of the agent, masked and cut. Empty in threads that a person started: no
+    program reads them."""
     deleted_turn: int = 0
     """Number of the newest turn of which a message was deleted after the turn had taken it."""
 

@@ -65,5 +65,5 @@ class ThreadPass:
 
     @property
     def kept_text(self) -> str:
-        """What the agent said last, for the program that started it; empty without one."""
+        """The last text of the agent, for the program that started it; empty without one."""
         return mask_text(self.said)[:MOST_SAID] if self.thread.depth else ""

@@ -58,7 +58,7 @@ STOPPED, EXPIRED = "stopped", "expired"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStart:
-    """What differs between the starts of a trigger or a schedule.
+    """The parts in which the starts of a trigger or a schedule differ.
 
     Attributes:
         id: Id of the start.
