@@ -201,6 +201,19 @@ class WorkFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadStartAsked:
+    """A program, a trigger or a schedule asked for a thread of its own.
+
+    Attributes:
+        door: Which of them, as in `RequestDoor`.
+        result: `started`, or the code of the refusal, such as `held` or `frozen`.
+    """
+
+    door: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyRead:
     """A policy file was read.
 
@@ -285,6 +298,7 @@ AroundEvent: TypeAlias = (
     | SlackCalled
     | SlackAnswered
     | WebhookSent
+    | ThreadStartAsked
 )
 BotEvent: TypeAlias = WriteEvent | RequestEvent | AroundEvent
 """An event of the bot. The runtime reports ended tool calls itself."""

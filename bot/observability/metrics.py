@@ -67,6 +67,9 @@ class _Series(Generic[_M]):
         return metric
 
 
+_OF_STARTS = "Threads that no person starts, and refusals. Act if `held` or `frozen` grows."
+
+
 class Metrics:
     """Counters and histograms of this process, updated by its events."""
 
@@ -110,6 +113,7 @@ class Metrics:
         self._programs = count("program_answers", text, "operation", "code")
         text = "Attempts to deliver an event to a program. Act if `given_up` grows."
         self._webhooks = count("webhook_attempts", text, "outcome")
+        self._starts = count("thread_starts", _OF_STARTS, "door", "result")
         self._policies = count(
             "policies",
             "Policy files that were read. If one is `refused`, correct the file.",
@@ -212,16 +216,25 @@ class Metrics:
                 self._count_slack(event)
             case events.ClickAnswered(after_s):
                 _note(self._answered.of(), after_s)
-            case events.ProgramAnswered(operation, code):
-                self._programs.of(operation, code).inc()
-            case events.WebhookSent(outcome):
-                self._webhooks.of(outcome).inc()
+            case events.ProgramAnswered() | events.WebhookSent() | events.ThreadStartAsked():
+                self._count_programs(event)
             case events.LeaseTakenOver(record):
                 self._takeovers.of(record).inc()
             case events.WorkFailed(record):
                 self._retries.of(record).inc()
             case events.PolicyRead(is_refused):
                 self._policies.of("refused" if is_refused else "loaded").inc()
+
+    def _count_programs(
+        self, event: events.ProgramAnswered | events.WebhookSent | events.ThreadStartAsked
+    ) -> None:
+        match event:
+            case events.ProgramAnswered(operation, code):
+                self._programs.of(operation, code).inc()
+            case events.WebhookSent(outcome):
+                self._webhooks.of(outcome).inc()
+            case events.ThreadStartAsked(door, result):
+                self._starts.of(door, result).inc()
 
     def _count_slack(self, event: events.SlackCalled | events.SlackAnswered) -> None:
         match event:

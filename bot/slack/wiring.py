@@ -501,6 +501,7 @@ class Wiring:
             halt=self.turns.stopping.stop,
             programs=lambda: self.programs,
             holds=self.holds,
+            report=self.process.tell,
             clock=self.process.clock,
             owner=self.process.owner,
             spawn=self.tasks.spawn,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,6 +20,7 @@ from bot.errors import DeliveryError, DirectoryError, StartRefusedError
 from bot.freezes.rules import CallScope
 from bot.freezes.starts import StartSwitch
 from bot.leases import CARD_RETRY, ClaimedRecord, ClaimedWork
+from bot.observability.events import TellEvent, ThreadStartAsked, nobody
 from bot.ports.people import Directory
 from bot.ports.process import Clock, Spawn
 from bot.ports.programs import ProgramCalls
@@ -92,6 +94,7 @@ class ThreadStarts:
         clock: The time now.
         owner: Name of this process in leases.
         spawn: Runs work in the background.
+        report: Receives an event for each start and refusal.
     """
 
     storage: Stores
@@ -107,6 +110,7 @@ class ThreadStarts:
     clock: Clock
     owner: str
     spawn: Spawn
+    report: TellEvent = nobody
 
     async def known(
         self, id_of: Callable[[int], str], fingerprint: str | None
@@ -172,11 +176,22 @@ class ThreadStarts:
             DirectoryError: A look-up failed; nothing is stored.
             StorageError: Nothing is known to be stored.
         """
-        await self._check(start)
+        with self.counted(start.origin.door):
+            await self._check(start)
         if not await self.storage.starts.insert(start.changed(due_ms=self.clock())):
             return False
+        self.report(ThreadStartAsked(start.origin.door, "started"))
         self.spawn(self.work(start.id))
         return True
+
+    @contextmanager
+    def counted(self, door: RequestDoor) -> Iterator[None]:
+        """Report a refusal of the block for the metrics."""
+        try:
+            yield
+        except StartRefusedError as refused:
+            self.report(ThreadStartAsked(door, refused.code))
+            raise
 
     async def _check(self, start: ThreadStart) -> None:
         if start.depth > MOST_DEPTH:

@@ -93,11 +93,12 @@ class AgentTriggers:
             deliveries=(delivery,) if delivery else (),
         )
         start = await starts.made(entry, RequestDoor.TRIGGER, name, new)
-        if hold := await starts.holds.hold(start):
-            starts.spawn(starts.work(hold.id))
-            raise StartRefusedError("held", retry_after_s=600)
-        if open_ := await self._open(start, entry):
-            start = start.changed(under=open_.thread_ts)
+        with starts.counted(RequestDoor.TRIGGER):
+            if hold := await starts.holds.hold(start):
+                starts.spawn(starts.work(hold.id))
+                raise StartRefusedError("held", retry_after_s=600)
+            if open_ := await self._open(start, entry):
+                start = start.changed(under=open_.thread_ts)
         if await starts.start(start):
             return start
         return await self.fire(name, delivery, body)

@@ -70,6 +70,34 @@ def test_the_cases_of_the_specification_are_as_expected(tmp_path: Path) -> None:
     assert code == 0
 
 
+def test_cases_play_what_triggers_and_schedules_start(tmp_path: Path) -> None:
+    """Nobody reads an alert before the agent: an `allow` must name `origin` (check 50)."""
+    policy = {
+        "version": 1,
+        "groups": {"sre": {"users": ["U0ADA"]}},
+        "defaults": {"approve": [{"from": ["sre"]}]},
+        "rules": [
+            {"name": "reads", "when": {"tool": "read_logs"}, "then": "allow"},
+            {"name": "alerts", "when": {"origin": ["trigger"]}, "then": {"ask": {}}},
+        ],
+        "default": "allow",
+    }
+    expected = {"slack": "allow", "trigger": "ask", "schedule": "ask"}
+    cases = [
+        {
+            "id": f"{tool}-{origin}",
+            "kind": "explain",
+            "call": {"tool": tool, "origin": origin},
+            "expect": {"effect": effect},
+        }
+        for tool in ("read_logs", "restart")
+        for origin, effect in expected.items()
+    ]
+    tools = {"read_logs": {"gate": "none"}, "restart": {"gate": "none"}}
+    code, said = run(tmp_path, cases, policy, tools=tools)
+    assert (code, said[1:]) == (0, ["6 cases passed"])
+
+
 SETTINGS_CASE = "- {id: A, kind: settings, environ: {}, expect: {}}\n"
 BACKWARDS = "[{at: +1h, clock: {}}, {at: +5m, clock: {}}]"
 FAULTY = {

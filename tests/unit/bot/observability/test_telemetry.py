@@ -71,6 +71,7 @@ COUNTED: Mapping[str, events.BotEvent] = {
         "getMe", "key-invalid"
     ),
     'webhook_attempts_total{outcome="given_up"}': events.WebhookSent("given_up"),
+    'thread_starts_total{door="trigger",result="held"}': events.ThreadStartAsked("trigger", "held"),
     'policies_total{result="refused"}': events.PolicyRead(is_refused=True),
     'retries_total{record="approval"}': events.WorkFailed("approval"),
 }

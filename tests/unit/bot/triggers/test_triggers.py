@@ -20,6 +20,7 @@ from agents.models import Turn, call, say
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiThread
 from bot.errors import NotApproverError
+from bot.observability.events import ThreadStartAsked
 from bot.policy.model import PolicyFile
 from bot.records.approval import Status
 from bot.records.approval_queries import open_of
@@ -356,8 +357,11 @@ def looping(pager: Callable[..., Office]) -> Callable[..., Office]:
 async def test_people_let_a_held_trigger_run_again(
     looping: Callable[..., Office], storage: SqliteStores, by: str
 ) -> None:
-    office = looping([{"from": ["sre"]}])
+    office, told = looping([{"from": ["sre"]}]), list[object]()
+    office.__dict__["starts"] = replace(office.starts, report=told.append)
     assert await loop(office, 5) == MOST_ALIKE
+    results = [event.result for event in told if isinstance(event, ThreadStartAsked)]
+    assert results == [*3 * ["started"], *2 * ["held"]]
     (hold,) = office.notices.holds
     await office.holds.lift(hold.id, an_actor(by))
     await office.later()
