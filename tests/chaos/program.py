@@ -24,6 +24,7 @@ from countersign_client import (
     DecisionLapsed,
     NotStarted,
     Request,
+    StillPending,
     Unreachable,
 )
 
@@ -84,7 +85,7 @@ class Job:
             try:
                 async with AsyncCountersign(url, self.plan.key, patience=5) as client:
                     await self._do_with(client)
-            except (Unreachable, ApiError):
+            except (Unreachable, ApiError, StillPending):
                 await asyncio.sleep(0.2)  # the next bot may live
         self._note("over")
 
