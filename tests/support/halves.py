@@ -35,6 +35,7 @@ LONG = {
     "tests/scenario/programs/adapters": "imports frameworks of other people",
     "tests/scenario/programs/test_gate_processes.py": "starts processes, and signals them",
     "tests/scenario/programs/test_claude_code.py": "starts Claude Code, if it is there",
+    "tests/scenario/programs/test_restarts.py": "starts bots as processes, and kills them",
     "tests/scenario/programs/test_mcp_proxy.py": "starts processes, and kills them",
     "tests/scenario/programs/test_mcp_proxy_http.py": "starts processes, and kills them",
     "tests/scenario/programs/test_mcp_server.py": "starts servers, and waits for clients",
