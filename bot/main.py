@@ -570,6 +570,8 @@ async def _listen_to_programs(
         await _first_key(countersign.storage.programs)
     door = ApiDoor(
         use=programs,
+        executions=programs.executions,
+        threads=programs.threads,
         endpoints=programs.endpoints,
         keys=programs.keys,
         url=programs.url,

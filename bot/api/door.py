@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from agents.core.codec import Json
 from bot.api.bodies import MAX_BODY, parse_json, shaped
 from bot.api.cursors import read_cursor, write_cursor
+from bot.api.executions import ProgramExecutions
 from bot.api.hooks import ApiHookInput, ApiHookQuery, answer_of, failed, is_allowed, request_of
 from bot.api.keyring import KeyRing, Networks, sender_of
 from bot.api.limits import MOST_STREAMS, READS_PER_MINUTE, HeldCalls, RateLimit
@@ -54,6 +55,7 @@ from bot.api.shapes import (
     ApiWaitQuery,
     has_news,
 )
+from bot.api.threads import ProgramThreads
 from bot.api.use_cases import ProgramEndpoints
 from bot.errors import DirectoryError
 from bot.http.server import add_probes, serve
@@ -151,7 +153,9 @@ class ApiDoor:
     """The routes of the API over the use cases.
 
     Attributes:
-        use: The use cases.
+        use: Creates, reads and ends requests.
+        executions: Starts calls.
+        threads: Starts threads.
         endpoints: The programs' endpoints.
         keys: Knows the programs.
         url: Public address of the API, without a slash at its end.
@@ -163,6 +167,8 @@ class ApiDoor:
     """
 
     use: ProgramUseCases
+    executions: ProgramExecutions
+    threads: ProgramThreads
     endpoints: ProgramEndpoints
     keys: KeyRing
     url: str
@@ -359,7 +365,7 @@ class ApiDoor:
             is_late = _is_lapsed(request, self.clock())
             if not is_late and not is_allowed(request):
                 break
-            is_first = await self._whole(self.use.take(caller, request.id))
+            is_first = await self._whole(self.executions.take(caller, request.id))
             if is_first and not is_late:
                 break
         return _answer(answer_of(asked, request))
@@ -395,7 +401,7 @@ class ApiDoor:
 
     async def _start(self, call: ProgramRequest) -> web.Response:
         asked = cast(ApiStart, call.body)
-        started = await self._whole(self.use.start(call.caller, call.request_id, asked))
+        started = await self._whole(self.executions.start(call.caller, call.request_id, asked))
         return _answer(started, status=200 if started.replayed else 201)
 
     async def _report(self, call: ProgramRequest) -> web.Response:
@@ -404,7 +410,7 @@ class ApiDoor:
 
     async def _introspect(self, call: ProgramRequest) -> web.Response:
         asked = cast(ApiIntrospect, call.body)
-        asking = self.use.introspect(
+        asking = self.executions.introspect(
             call.caller, token=asked.token, digest=asked.digest, consume=asked.consume
         )
         return _answer(await self._whole(asking))
@@ -412,7 +418,7 @@ class ApiDoor:
     async def _start_thread(self, call: ProgramRequest) -> web.Response:
         key, asked = _idempotency_key(call.http), cast(ApiCreateThread, call.body)
         within = call.http.headers.get(WITHIN, "")
-        starting = self.use.start_thread(call.caller, asked, idempotency_key=key, within=within)
+        starting = self.threads.create(call.caller, asked, idempotency_key=key, within=within)
         thread, is_new = await self._whole(starting)
         answer = _answer(thread, status=201 if is_new else 200)
         if is_new:
@@ -421,12 +427,12 @@ class ApiDoor:
 
     async def _thread(self, call: ProgramRequest) -> web.Response:
         query = cast(ApiGetQuery, call.query)
-        thread, read = await self.use.thread(call.caller, call.thread), self.use.thread
+        thread, read = await self.threads.get(call.caller, call.thread), self.threads.get
         held = await self._held(call, thread, read, wait_s=query.wait, after=query.after)
         return _answer(held)
 
     async def _stop_thread(self, call: ProgramRequest) -> web.Response:
-        stopping = self.use.stop_thread(call.caller, call.thread)
+        stopping = self.threads.stop(call.caller, call.thread)
         return _answer(await self._whole(stopping), status=202)
 
     async def _fire(self, http: web.Request) -> web.Response:
@@ -434,12 +440,12 @@ class ApiDoor:
         self.keys.wrong.check(address)
         body = await http.read()
         try:
-            delivery = self.use.check_delivery(name, http.headers, body)
+            delivery = self.threads.check_delivery(name, http.headers, body)
         except ApiProblemError:
             self.keys.wrong.note(address)
             raise
         value = cast(Json, parse_json(body))
-        thread = await self._whole(self.use.fire(name, delivery, value))
+        thread = await self._whole(self.threads.fire(name, delivery, value))
         return web.Response(status=204) if thread is None else _answer(thread, status=202)
 
     async def _add_webhook(self, call: ProgramRequest) -> web.Response:

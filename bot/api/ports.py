@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from agents.core.codec import Json
 from bot.api.shapes import (
     ApiCreateRequest,
-    ApiCreateThread,
-    ApiIntrospection,
     ApiListQuery,
     ApiPerson,
     ApiRequest,
     ApiResult,
-    ApiStart,
-    ApiStarted,
-    ApiThread,
 )
 from bot.records.origin import RequestDoor, RequestOrigin
 from bot.records.programs import ProgramKeyRecord, ProgramRecord
@@ -135,75 +129,11 @@ class ProgramUseCases(Protocol):
             ApiProblemError: `not-found`, `not-pending`.
         """
 
-    async def take(self, caller: ApiCaller, request_id: str) -> bool:
-        """Use a request up, so that the same call asks anew; False if it was used up before."""
-
-    async def start(self, caller: ApiCaller, request_id: str, asked: ApiStart) -> ApiStarted:
-        """Let the program begin the approved call, once; the same attempt gets the same answer.
-
-        Raises:
-            ApiProblemError: `not-found`, `not-approved`, `digest-mismatch`, `already-started`,
-                `frozen`, `decision-lapsed`, `decider-not-entitled`.
-        """
-
     async def report(self, caller: ApiCaller, request_id: str, result: ApiResult) -> ApiRequest:
         """Record the outcome of a start, or that it still runs.
 
         Raises:
             ApiProblemError: `not-found`, `not-started`, `result-known`.
-        """
-
-    async def introspect(
-        self, caller: ApiCaller, *, token: str, digest: str, consume: bool
-    ) -> ApiIntrospection:
-        """Return whether a start is real, and mark it used if `consume`.
-
-        All inactive answers are equal.
-        """
-
-    async def start_thread(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
-    ) -> tuple[ApiThread, bool]:
-        """Start an agent's thread, or return the one of the key; and whether it is new.
-
-        Args:
-            caller: The program.
-            asked: The body.
-            idempotency_key: Names the thread for a day.
-            within: Id of the run whose tool asks; empty outside of one.
-
-        Raises:
-            ApiProblemError: A check of the table failed; nothing is stored.
-        """
-
-    async def thread(
-        self, caller: ApiCaller, thread: str, *, wait_s: float = 0, after: int | None = None
-    ) -> ApiThread:
-        """Return the present state of a thread, at once or when something happens; see `get`.
-
-        Raises:
-            ApiProblemError: `not-found`.
-        """
-
-    async def stop_thread(self, caller: ApiCaller, thread: str) -> ApiThread:
-        """Stop a thread at the next safe point.
-
-        Raises:
-            ApiProblemError: `not-found`.
-        """
-
-    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
-        """Return the identity of a delivery to a trigger, from its headers and its raw body.
-
-        Raises:
-            ApiProblemError: `not-found` or `signature-invalid`.
-        """
-
-    async def fire(self, name: str, delivery: str, body: Json) -> ApiThread | None:
-        """Start the thread of a trigger; None if its conditions do not hold.
-
-        Raises:
-            ApiProblemError: The delivery came before, or nothing starts now.
         """
 
     def changed_since(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -15,20 +15,15 @@ from bot.api.problems import ApiProblemError
 from bot.api.requests import ProgramRequests, group_name, is_of, request_id
 from bot.api.shapes import (
     ApiCreateRequest,
-    ApiCreateThread,
     ApiDelivery,
     ApiDeliveryQuery,
     ApiEndpoint,
     ApiEndpointList,
     ApiEndpointOut,
-    ApiIntrospection,
     ApiListQuery,
     ApiPerson,
     ApiRequest,
     ApiResult,
-    ApiStart,
-    ApiStarted,
-    ApiThread,
 )
 from bot.api.states import is_over, run_of, state_of, status_of
 from bot.api.threads import ProgramThreads
@@ -139,49 +134,9 @@ class Programs:
         cancelled = await self.requests.cancel(caller, request_id, reason=reason or "")
         return await self._state(cancelled)
 
-    async def take(self, caller: ApiCaller, request_id: str) -> bool:
-        """Use a request up; False if it was used up before."""
-        return await self.executions.take(caller, request_id)
-
-    async def start(self, caller: ApiCaller, request_id: str, asked: ApiStart) -> ApiStarted:
-        """Let the program begin the approved call, once."""
-        return await self.executions.start(caller, request_id, asked)
-
     async def report(self, caller: ApiCaller, request_id: str, result: ApiResult) -> ApiRequest:
         """Record the outcome of a start, or that it still runs."""
         return await self._state(await self.executions.report(caller, request_id, result))
-
-    async def introspect(
-        self, caller: ApiCaller, *, token: str, digest: str, consume: bool
-    ) -> ApiIntrospection:
-        """Return whether a start is real, and mark it used if `consume`."""
-        return await self.executions.introspect(caller, token=token, digest=digest, consume=consume)
-
-    async def start_thread(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
-    ) -> tuple[ApiThread, bool]:
-        """Start an agent's thread, once per idempotency key and day."""
-        return await self.threads.create(
-            caller, asked, idempotency_key=idempotency_key, within=within
-        )
-
-    async def thread(
-        self, caller: ApiCaller, thread: str, *, wait_s: float = 0, after: int | None = None
-    ) -> ApiThread:
-        """Return the present state of a thread, at once or when something happens."""
-        return await self.threads.get(caller, thread, wait_s=wait_s, after=after)
-
-    async def stop_thread(self, caller: ApiCaller, thread: str) -> ApiThread:
-        """Stop a thread at the next safe point."""
-        return await self.threads.stop(caller, thread)
-
-    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
-        """Return the identity of a delivery to a trigger."""
-        return self.threads.check_delivery(name, headers, body)
-
-    async def fire(self, name: str, delivery: str, body: Json) -> ApiThread | None:
-        """Start the thread of a trigger."""
-        return await self.threads.fire(name, delivery, body)
 
     @asynccontextmanager
     async def changed_since(

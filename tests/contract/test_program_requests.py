@@ -36,8 +36,8 @@ async def test_a_request_is_made_decided_run_and_listed(storage: Stores) -> None
     await office.decide(await the_record(office, request), by=ADA)
     request = await waiting
     begin = a_start(request)
-    started = await programs.start(a_caller(), request.id, begin)
-    look = await programs.introspect(
+    started = await programs.executions.start(a_caller(), request.id, begin)
+    look = await programs.executions.introspect(
         a_caller(), token=started.token, digest=begin.digest, consume=True
     )
     assert look.active
@@ -56,7 +56,7 @@ async def test_of_starts_at_once_one_wins(storage: Stores) -> None:
     await office.decide(await the_record(office, request), by=ADA)
     programs = programs_of(office)
     request = await programs.get(a_caller(), request.id)
-    starts = [programs.start(a_caller(), request.id, a_start(request)) for _ in range(8)]
+    starts = [programs.executions.start(a_caller(), request.id, a_start(request)) for _ in range(8)]
     ends = await asyncio.gather(*starts, return_exceptions=True)
     assert len([end for end in ends if isinstance(end, ApiProblemError)]) == 7
 

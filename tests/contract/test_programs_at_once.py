@@ -39,7 +39,7 @@ async def test_of_two_hundred_starts_one_gets_a_token(storage: Stores) -> None:
     await offices[0].decide(await the_record(offices[0], request), by=ADA)
     done = await programs_of(offices[0]).get(a_caller(), request.id)
     starts = (
-        programs_of(offices[number % 2]).start(a_caller(), done.id, a_start(done))
+        programs_of(offices[number % 2]).executions.start(a_caller(), done.id, a_start(done))
         for number in range(200)
     )
     ends = await asyncio.gather(*starts, return_exceptions=True)

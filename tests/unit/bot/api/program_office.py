@@ -141,7 +141,7 @@ async def the_doubt(office: Office, request: ApiRequest) -> Approval:
 async def lost(office: Office) -> ApiRequest:
     """A call that was started, and of which nobody hears again."""
     request = await approved(office, run_timeout=60)
-    await programs_of(office).start(a_caller(), request.id, a_start(request))
+    await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     await overdue(office, request)
     return await programs_of(office).get(a_caller(), request.id)
 

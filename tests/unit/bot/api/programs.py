@@ -13,12 +13,12 @@ import aiohttp
 
 from bot.api.canonical import call_digest
 from bot.api.door import ApiDoor
+from bot.api.executions import ProgramExecutions
 from bot.api.keyring import KeyRing, networks_of
 from bot.api.ports import (
     ApiCaller,
     AskedRequest,
     ChangeFeed,
-    ProgramUseCases,
 )
 from bot.api.problems import CODES, ApiProblemError
 from bot.api.shapes import (
@@ -36,7 +36,8 @@ from bot.api.shapes import (
     ApiStarted,
     ApiThread,
 )
-from bot.api.use_cases import ProgramEndpoints
+from bot.api.threads import ProgramThreads
+from bot.api.use_cases import ProgramEndpoints, Programs
 from bot.observability.events import BotEvent
 from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramScope, key_digest, key_id, new_key
@@ -242,55 +243,6 @@ class FakeUseCases:
         self._fail()
         return ApiPerson(id=caller.program.owner_id, name="Olga")
 
-    async def start_thread(
-        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
-    ) -> tuple[ApiThread, bool]:
-        self._fail()
-        place = (caller.program.id, idempotency_key)
-        is_new = place not in self.threads
-        if is_new:
-            self.threads[place] = ApiThread(
-                id=f"thr_{len(self.threads):032x}",
-                status="queued",
-                revision=1,
-                url=f"{URL}/t/thr_{len(self.threads):032x}",
-                agent=asked.agent or "ops",
-                place=OPS,
-                program=ApiProgram(id=caller.program.id, name=caller.program.name),
-                requesters=(caller.program.owner_id,),
-                created_at=self.clock(),
-                expires_at=self.clock() + asked.expires_in * 1_000,
-            )
-        return self.threads[place], is_new
-
-    async def thread(
-        self, caller: ApiCaller, thread: str, *, wait_s: float = 0, after: int | None = None
-    ) -> ApiThread:
-        for (program, _), started in self.threads.items():
-            if started.id == thread and program == caller.program.id:
-                return started
-        raise ApiProblemError("not-found")
-
-    async def stop_thread(self, caller: ApiCaller, thread: str) -> ApiThread:
-        stopped = await self.thread(caller, thread)
-        return stopped.model_copy(update={"status": "stopped"})
-
-    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
-        if name != "pager":
-            raise ApiProblemError("not-found")
-        if headers.get("X-Signature") != "right":
-            raise ApiProblemError("signature-invalid")
-        return "d1"
-
-    async def fire(self, name: str, delivery: str, body: Any) -> ApiThread | None:
-        self._fail()
-        if body.get("severity") == "low":
-            return None
-        caller = ApiCaller(program=a_program(), key=a_program_key())
-        asked = ApiCreateThread(title=name, text="x")
-        started, _ = await self.start_thread(caller, asked, idempotency_key=str(body))
-        return started
-
     async def link(self, request_id: str) -> str:
         return "https://slack.test/archives/C1/p1" if request_id in self.requests else ""
 
@@ -321,6 +273,62 @@ class FakeUseCases:
         error, self.error = self.error, None
         if error is not None:
             raise error
+
+
+@dataclass
+class FakeThreads:
+    """Threads in memory, of the same use cases."""
+
+    use: FakeUseCases
+
+    async def create(
+        self, caller: ApiCaller, asked: ApiCreateThread, *, idempotency_key: str, within: str = ""
+    ) -> tuple[ApiThread, bool]:
+        self.use._fail()
+        place = (caller.program.id, idempotency_key)
+        is_new = place not in self.use.threads
+        if is_new:
+            self.use.threads[place] = ApiThread(
+                id=f"thr_{len(self.use.threads):032x}",
+                status="queued",
+                revision=1,
+                url=f"{URL}/t/thr_{len(self.use.threads):032x}",
+                agent=asked.agent or "ops",
+                place=OPS,
+                program=ApiProgram(id=caller.program.id, name=caller.program.name),
+                requesters=(caller.program.owner_id,),
+                created_at=self.use.clock(),
+                expires_at=self.use.clock() + asked.expires_in * 1_000,
+            )
+        return self.use.threads[place], is_new
+
+    async def get(
+        self, caller: ApiCaller, thread: str, *, wait_s: float = 0, after: int | None = None
+    ) -> ApiThread:
+        for (program, _), started in self.use.threads.items():
+            if started.id == thread and program == caller.program.id:
+                return started
+        raise ApiProblemError("not-found")
+
+    async def stop(self, caller: ApiCaller, thread: str) -> ApiThread:
+        stopped = await self.get(caller, thread)
+        return stopped.model_copy(update={"status": "stopped"})
+
+    def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
+        if name != "pager":
+            raise ApiProblemError("not-found")
+        if headers.get("X-Signature") != "right":
+            raise ApiProblemError("signature-invalid")
+        return "d1"
+
+    async def fire(self, name: str, delivery: str, body: Any) -> ApiThread | None:
+        self.use._fail()
+        if body.get("severity") == "low":
+            return None
+        caller = ApiCaller(program=a_program(), key=a_program_key())
+        asked = ApiCreateThread(title=name, text="x")
+        started, _ = await self.create(caller, asked, idempotency_key=str(body))
+        return started
 
 
 @dataclass
@@ -434,7 +442,7 @@ async def doorstep(
     proxies: Sequence[str] = (),
     storage: Stores | None = None,
     clock: FakeClock | None = None,
-    programs: ProgramUseCases | None = None,
+    programs: Programs | None = None,
 ) -> AsyncIterator[Doorstep]:
     """Open a door over fake use cases, or over `programs`."""
     async with AsyncExitStack() as stack:
@@ -454,6 +462,8 @@ async def doorstep(
 
         door = ApiDoor(
             use=programs or use,
+            executions=programs.executions if programs else cast(ProgramExecutions, use),
+            threads=programs.threads if programs else cast(ProgramThreads, FakeThreads(use)),
             endpoints=ProgramEndpoints(
                 endpoints=WebhookEndpoints(
                     storage=storage, addresses=FakePoster().rules, clock=clock

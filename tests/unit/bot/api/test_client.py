@@ -76,9 +76,12 @@ async def play() -> AsyncIterator[Play]:
         async def is_ready() -> str:
             return ""
 
+        programs = programs_of(office)
         door = ApiDoor(
-            use=programs_of(office),
-            endpoints=programs_of(office).endpoints,
+            use=programs,
+            executions=programs.executions,
+            threads=programs.threads,
+            endpoints=programs.endpoints,
             keys=a_ring(storage, office.clock, directory=office.directory),
             url=URL,
             is_ready=is_ready,

@@ -160,7 +160,7 @@ class Play:
         begin = a_start(request)
         try:
             return await self.calls(
-                "start", lambda: self.programs.start(a_caller(), request.id, begin)
+                "start", lambda: self.programs.executions.start(a_caller(), request.id, begin)
             )
         except ApiProblemError as error:
             if error.code != "already-started":
@@ -180,7 +180,7 @@ class Play:
             return
         assert (await programs.get(a_caller(), request.id)).execution.state == "unknown"
         with pytest.raises(ApiProblemError, match="already-started"):
-            await programs.start(a_caller(), request.id, a_start(request))
+            await programs.executions.start(a_caller(), request.id, a_start(request))
         doubt = await the_doubt(self.office, request)
         if self.acts:
             await settle(self.office, request, {"choice": "ran"}, Status.ANSWERED)

@@ -38,7 +38,9 @@ from tests.unit.bot.office import ADA, BEN, Office
 async def refused(office: Office, request: ApiRequest, **changes: Any) -> str:
     """Why a start is refused."""
     with pytest.raises(ApiProblemError) as caught:
-        await programs_of(office).start(a_caller(), request.id, a_start(request, **changes))
+        await programs_of(office).executions.start(
+            a_caller(), request.id, a_start(request, **changes)
+        )
     return caught.value.code
 
 
@@ -46,14 +48,14 @@ async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office)
     begin = a_start(request)
-    first = await programs.start(a_caller(), request.id, begin)
-    again = await programs.start(a_caller(), request.id, begin)  # the answer was lost
+    first = await programs.executions.start(a_caller(), request.id, begin)
+    again = await programs.executions.start(a_caller(), request.id, begin)  # the answer was lost
     assert (first.replayed, again.replayed) == (False, True)
     assert again.model_copy(update={"replayed": False}) == first
     assert first.arguments == {"env": "production", "replicas": 3}
     office.clock.forward(seconds=60)
     with pytest.raises(ApiProblemError, match="already-started") as caught:
-        await programs.start(a_caller(), request.id, a_start(request, runner="runner-2"))
+        await programs.executions.start(a_caller(), request.id, a_start(request, runner="runner-2"))
     state = await programs.get(a_caller(), request.id)
     assert (state.execution.state, state.execution.runner) == ("started", "runner-1")
     assert f"runner-1 started it at {instant(state.execution.started_at or 0)}" in str(caught.value)
@@ -71,7 +73,9 @@ async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
 async def test_of_many_starts_at_once_one_wins(storage: SqliteStores) -> None:
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office)
-    starts = [programs.start(a_caller(), request.id, a_start(request)) for _ in range(30)]
+    starts = [
+        programs.executions.start(a_caller(), request.id, a_start(request)) for _ in range(30)
+    ]
     ends = await asyncio.gather(*starts, return_exceptions=True)
     codes = [end.code for end in ends if isinstance(end, ApiProblemError)]
     assert codes == ["already-started"] * 29
@@ -89,7 +93,7 @@ async def test_of_an_edited_call_only_what_was_decided_starts(storage: SqliteSto
         digest = call_digest(request.id, "deploy", arguments)
         assert await refused(office, decided, digest=digest) == "digest-mismatch"
     assert (await the_record(office, request)).execution.state is ExecutionState.READY
-    started = await programs_of(office).start(a_caller(), request.id, a_start(decided))
+    started = await programs_of(office).executions.start(a_caller(), request.id, a_start(decided))
     assert started.arguments == edited
 
 
@@ -113,7 +117,7 @@ async def test_a_freeze_keeps_it_from_starting_until_it_is_lifted(storage: Sqlit
     assert state.decision is not None
     assert not state.decision.usable
     await office.freezes.lift(made.freeze.id, by=BEN, why="Over.")
-    await programs_of(office).start(a_caller(), request.id, a_start(request))
+    await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
 
 
 async def test_a_start_that_meets_a_freeze_at_its_number_has_not_happened(
@@ -171,7 +175,7 @@ async def test_a_result_is_told_once(storage: SqliteStores, outcome: str, state:
     with pytest.raises(ApiProblemError) as caught:
         await programs.report(a_caller(), request.id, a_result(outcome))
     assert caught.value.code == "not-started"
-    started = await programs.start(a_caller(), request.id, a_start(request))
+    started = await programs.executions.start(a_caller(), request.id, a_start(request))
     result = a_result(outcome, summary="3 replicas.", token=started.token)
     for _ in range(2):
         after = await programs.report(a_caller(), request.id, result)
@@ -185,7 +189,7 @@ async def test_a_result_is_told_once(storage: SqliteStores, outcome: str, state:
 async def test_a_result_without_proof_says_so(storage: SqliteStores) -> None:
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office)
-    await programs.start(a_caller(), request.id, a_start(request))
+    await programs.executions.start(a_caller(), request.id, a_start(request))
     after = await programs.report(a_caller(), request.id, a_result("ran", summary="Done."))
     assert "without proof" in (after.execution.summary or "")
 
@@ -193,7 +197,7 @@ async def test_a_result_without_proof_says_so(storage: SqliteStores) -> None:
 async def test_a_running_call_gets_more_time(storage: SqliteStores) -> None:
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office, run_timeout=60)
-    started = await programs.start(a_caller(), request.id, a_start(request))
+    started = await programs.executions.start(a_caller(), request.id, a_start(request))
     office.clock.forward(seconds=50)
     await programs.report(a_caller(), request.id, a_result("running", summary="Half."))
     office.clock.forward(seconds=50)
@@ -223,7 +227,7 @@ async def test_people_let_a_lost_call_run_again(storage: SqliteStores) -> None:
     after = await programs_of(office).get(a_caller(), request.id)
     assert after.execution.state == "ready"
     office.clock.forward(seconds=1)
-    second = await programs_of(office).start(a_caller(), request.id, a_start(request))
+    second = await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     assert second.generation == 2
     await office.queue.run()
     record = await the_record(office, request)
@@ -248,11 +252,11 @@ async def test_a_late_result_after_run_again_is_refused_and_on_record(
     """Check 34: the first runner lives after all."""
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office, run_timeout=60)
-    first = await programs.start(a_caller(), request.id, a_start(request))
+    first = await programs.executions.start(a_caller(), request.id, a_start(request))
     await overdue(office, request)
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
     if is_started:
-        await programs.start(a_caller(), request.id, a_start(request))
+        await programs.executions.start(a_caller(), request.id, a_start(request))
     late = a_result("ran", summary="It ran.", token=first.token)
     for _ in range(2):
         with pytest.raises(ApiProblemError, match="result-known"):
@@ -270,8 +274,8 @@ async def test_an_idempotent_call_starts_again_with_the_same_id(storage: SqliteS
     office = an_office(storage)
     request = await approved(office, execution="idempotent")
     programs = programs_of(office)
-    first = await programs.start(a_caller(), request.id, a_start(request))
-    second = await programs.start(a_caller(), request.id, a_start(request))
+    first = await programs.executions.start(a_caller(), request.id, a_start(request))
+    second = await programs.executions.start(a_caller(), request.id, a_start(request))
     assert (first.generation, second.generation) == (1, 2)
     assert first.execution_id == second.execution_id
     assert first.token != second.token
@@ -281,12 +285,14 @@ async def test_a_token_proves_a_start_to_a_third_service(storage: SqliteStores) 
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office)
     begin = a_start(request)
-    started = await programs.start(a_caller(), request.id, begin)
+    started = await programs.executions.start(a_caller(), request.id, begin)
     digest = begin.digest
-    look = await programs.introspect(a_caller(), token=started.token, digest=digest, consume=False)
+    look = await programs.executions.introspect(
+        a_caller(), token=started.token, digest=digest, consume=False
+    )
     assert (look.active, look.consumed) == (True, False)
     for expected in (True, False):  # consumed once
-        used = await programs.introspect(
+        used = await programs.executions.introspect(
             a_caller(), token=started.token, digest=digest, consume=True
         )
         assert used.active is expected
@@ -300,7 +306,7 @@ async def test_all_tokens_that_prove_nothing_get_the_same_answer(
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office, run_timeout=60)
     begin = a_start(request)
-    started = await programs.start(a_caller(), request.id, begin)
+    started = await programs.executions.start(a_caller(), request.id, begin)
     caller = a_caller(id="prg_2") if why == "program" else a_caller()
     token = "cst_" + "0" * 32 if why == "token" else started.token
     digest = "sha256:" + "0" * 64 if why == "digest" else begin.digest
@@ -311,14 +317,16 @@ async def test_all_tokens_that_prove_nothing_get_the_same_answer(
         result = a_result(outcome, token=started.token)
         await programs.report(a_caller(), request.id, result)
     for consume in (False, True):
-        answer = await programs.introspect(caller, token=token, digest=digest, consume=consume)
+        answer = await programs.executions.introspect(
+            caller, token=token, digest=digest, consume=consume
+        )
         assert answer == ApiIntrospection(active=False)
 
 
 async def test_a_delivered_result_uses_the_key_up(storage: SqliteStores) -> None:
     office = an_office(storage)
     programs, request = programs_of(office), await approved(office, repeat="after_use")
-    started = await programs.start(a_caller(), request.id, a_start(request))
+    started = await programs.executions.start(a_caller(), request.id, a_start(request))
     result = a_result("ran", token=started.token, delivered=True)
     await programs.report(a_caller(), request.id, result)
     await programs.report(a_caller(), request.id, ApiResult(delivered=True))
@@ -334,7 +342,7 @@ async def test_after_a_restore_nothing_of_before_starts(storage: SqliteStores) -
     for request in (ready, begun):
         await office.decide(await the_record(office, request), by=ADA)
     approved = await programs.get(a_caller(), begun.id)
-    started = await programs.start(a_caller(), begun.id, a_start(approved))
+    started = await programs.executions.start(a_caller(), begun.id, a_start(approved))
     none = await a_request(office, key="d", execution="none")
     await Restoring(storage=storage, clock=office.clock).mark()
 
@@ -343,8 +351,8 @@ async def test_after_a_restore_nothing_of_before_starts(storage: SqliteStores) -
     assert lapsed.decision is not None
     assert not lapsed.decision.usable
     with pytest.raises(ApiProblemError):
-        await programs.start(a_caller(), ready.id, a_start(lapsed))
-    seen = await programs.introspect(
+        await programs.executions.start(a_caller(), ready.id, a_start(lapsed))
+    seen = await programs.executions.introspect(
         a_caller(), token=started.token, digest=a_start(approved).digest, consume=False
     )
     assert not seen.active

@@ -66,7 +66,7 @@ async def test_a_later_call_of_the_kind_runs_without_people_once_per_use(
     assert again.id == made[0].id
     (grant,) = await storage.grants.of_program("prg_1", now_ms=office.clock())
     assert grant.uses == (made[0].id, made[1].id)
-    started = await programs_of(office).start(a_caller(), made[0].id, a_start(made[0]))
+    started = await programs_of(office).executions.start(a_caller(), made[0].id, a_start(made[0]))
     assert started.arguments == calls[0]
     record = await the_record(office, made[0])
     assert record.thread_ts == (await the_record(office, first)).thread_ts
@@ -125,7 +125,7 @@ async def test_a_stopped_permission_starts_nothing(storage: SqliteStores) -> Non
     assert after.decision is not None
     assert not after.decision.usable
     with pytest.raises(ApiProblemError) as caught:
-        await programs_of(office).start(a_caller(), request.id, a_start(request))
+        await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     assert caught.value.code == "decision-lapsed"
     assert caught.value.detail == "Its standing permission was stopped."
     assert (await a_request(office, key="next")).status == "pending"
@@ -140,7 +140,7 @@ async def test_a_permission_of_a_person_who_lost_the_right_starts_nothing(
     office.directory.add(ADA, is_deleted=True)
     office.clock.forward(seconds=61)
     with pytest.raises(ApiProblemError) as caught:
-        await programs_of(office).start(a_caller(), request.id, a_start(request))
+        await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     assert caught.value.code == "decider-not-entitled"
     assert (await a_request(office, key="next")).status == "pending"
 

@@ -84,7 +84,7 @@ async def test_a_decision_whose_closing_fails_is_closed_also_after_its_start(
         await office.decide(await the_record(office, request))
     programs = programs_of(office)
     decided = await programs.get(a_caller(), request.id)
-    await programs.start(a_caller(), request.id, a_start(decided))
+    await programs.executions.start(a_caller(), request.id, a_start(decided))
     await programs.report(a_caller(), request.id, a_result("unknown"))
     await rest(office)
     await settle(office, request, {"choice": "ran"}, Status.ANSWERED)

@@ -44,9 +44,9 @@ async def a_thread(
 ) -> ApiThread:
     """A program starts a thread, and its agent works."""
     programs = programs_of(office)
-    started, _ = await programs.start_thread(caller, a_body(**changes), idempotency_key=key)
+    started, _ = await programs.threads.create(caller, a_body(**changes), idempotency_key=key)
     await office.queue.run()
-    return await programs.thread(caller, started.id)
+    return await programs.threads.get(caller, started.id)
 
 
 async def pending_of(office: Office) -> list[Approval]:
@@ -79,7 +79,7 @@ async def test_the_same_key_gives_the_same_thread_for_a_day(storage: SqliteStore
     office = an_office(storage, ASKS, turns_of_model=[[say("One.")], [say("Two.")]])
     programs = programs_of(office)
     answers = await asyncio.gather(
-        *(programs.start_thread(CI, a_body(), idempotency_key="k") for _ in range(9))
+        *(programs.threads.create(CI, a_body(), idempotency_key="k") for _ in range(9))
     )
     await office.queue.run()
     assert len({started.id for started, _ in answers}) == 1
@@ -175,10 +175,10 @@ async def test_an_owner_who_leaves_before_the_first_message_stops_the_start(
 ) -> None:
     office = an_office(storage, ASKS)
     programs = programs_of(office)
-    started, _ = await programs.start_thread(CI, a_body(), idempotency_key="k")
+    started, _ = await programs.threads.create(CI, a_body(), idempotency_key="k")
     office.directory.add(OLGA, is_deleted=True)
     await office.queue.run()
-    after = await programs.thread(CI, started.id)
+    after = await programs.threads.get(CI, started.id)
     assert (after.status, after.failure) == ("failed", "its owner has left the workspace")
     assert not office.notices.starts
 
@@ -210,9 +210,9 @@ async def test_a_program_stops_its_thread(storage: SqliteStores) -> None:
     started = await a_thread(office)
     (approval,) = await pending_of(office)
     for _ in range(2):
-        await programs_of(office).stop_thread(CI, started.id)
+        await programs_of(office).threads.stop(CI, started.id)
         await office.queue.run()
-    after = await programs_of(office).thread(CI, started.id)
+    after = await programs_of(office).threads.get(CI, started.id)
     assert (after.status, after.pending) == ("stopped", ())
     assert (await storage.approvals.get(approval.approval_id)).status is Status.CANCELLED
     assert "Stopped by the program ci." in office.shown()[-1]
@@ -224,11 +224,11 @@ async def test_a_thread_is_stopped_when_its_time_is_over(storage: SqliteStores) 
     office.clock.forward(seconds=599)
     await office.sweep.tick()
     await office.queue.run()
-    assert (await programs_of(office).thread(CI, started.id)).status == "waiting"
+    assert (await programs_of(office).threads.get(CI, started.id)).status == "waiting"
     office.clock.forward(seconds=2)
     await office.sweep.tick()
     await office.queue.run()
-    after = await programs_of(office).thread(CI, started.id)
+    after = await programs_of(office).threads.get(CI, started.id)
     assert (after.status, after.pending) == ("expired", ())
     assert "Stopped by its time limit." in office.shown()[-1]
 
@@ -237,13 +237,13 @@ async def test_a_thread_that_is_done_stays_done(storage: SqliteStores) -> None:
     """I9: neither a late stop nor its time limit makes it stopped or expired."""
     office = an_office(storage, ASKS, turns_of_model=[[say("ok")]])
     started = await a_thread(office, expires_in=600)
-    await programs_of(office).stop_thread(CI, started.id)
+    await programs_of(office).threads.stop(CI, started.id)
     await office.queue.run()
-    assert (await programs_of(office).thread(CI, started.id)).status == "done"
+    assert (await programs_of(office).threads.get(CI, started.id)).status == "done"
     office.clock.forward(seconds=601)
     await office.sweep.tick()
     await office.queue.run()
-    assert (await programs_of(office).thread(CI, started.id)).status == "done"
+    assert (await programs_of(office).threads.get(CI, started.id)).status == "done"
 
 
 async def test_a_thread_that_people_stop_is_stopped(storage: SqliteStores) -> None:
@@ -251,7 +251,7 @@ async def test_a_thread_that_people_stop_is_stopped(storage: SqliteStores) -> No
     started = await a_thread(office)
     root = started.place.thread_ts or ""
     await office.hear("stop", user_id=OLGA, ts="1900000009.000001", thread_ts=root)
-    after = await programs_of(office).thread(CI, started.id)
+    after = await programs_of(office).threads.get(CI, started.id)
     assert (after.status, after.pending) == ("stopped", ())
 
 
@@ -263,10 +263,10 @@ async def test_a_program_waits_for_the_end_and_reads_the_last_text(storage: Sqli
     office = an_office(storage, ASKS, turns_of_model=turns)
     programs, started = programs_of(office), await a_thread(office)
     assert (started.status, started.last_text) == ("waiting", "I pay Eve.")
-    at_once = await programs.thread(CI, started.id, wait_s=50, after=started.revision - 1)
+    at_once = await programs.threads.get(CI, started.id, wait_s=50, after=started.revision - 1)
     assert at_once == started
     waits = [
-        asyncio.create_task(programs.thread(CI, started.id, wait_s=50, after=after))
+        asyncio.create_task(programs.threads.get(CI, started.id, wait_s=50, after=after))
         for after in (None, started.revision)
     ]
     await asyncio.sleep(0)
@@ -278,7 +278,7 @@ async def test_a_program_waits_for_the_end_and_reads_the_last_text(storage: Sqli
     assert "hunter2secret" not in (ended.last_text or "")
     assert changed.revision > started.revision
     assert programs.waiters.held == 0
-    at_once = await programs.thread(CI, started.id, wait_s=50)
+    at_once = await programs.threads.get(CI, started.id, wait_s=50)
     assert (at_once.status, at_once.last_text) == ("done", ended.last_text)
 
 
@@ -302,7 +302,7 @@ async def test_the_last_text_outlives_the_process_that_said_it(storage: SqliteSt
     second = an_office_in(Planned(), other, "second")
     await second.later(minutes=5)
     (start,) = (await other.starts.find({})).documents
-    ended = await programs_of(second).thread(CI, start.id)
+    ended = await programs_of(second).threads.get(CI, start.id)
     await other.close()
     assert (ended.status, ended.last_text) == ("done", "It is fine.")
 
@@ -310,8 +310,8 @@ async def test_the_last_text_outlives_the_process_that_said_it(storage: SqliteSt
 async def test_a_program_that_waits_in_vain_gets_the_present_state(storage: SqliteStores) -> None:
     office = an_office(storage, ASKS, turns_of_model=PAYS)
     programs, started = programs_of(office), await a_thread(office)
-    assert await programs.thread(CI, started.id, wait_s=0.01) == started
-    waiting = asyncio.create_task(programs.thread(CI, started.id, wait_s=50))
+    assert await programs.threads.get(CI, started.id, wait_s=0.01) == started
+    waiting = asyncio.create_task(programs.threads.get(CI, started.id, wait_s=50))
     await asyncio.sleep(0)
     programs.stop_waiting()
     assert await waiting == started
@@ -326,7 +326,7 @@ async def test_a_start_that_slack_does_not_take_is_tried_again(storage: SqliteSt
     office.clock.forward(seconds=600)
     await office.sweep.tick()
     await office.queue.run()
-    assert (await programs_of(office).thread(CI, started.id)).status == "done"
+    assert (await programs_of(office).threads.get(CI, started.id)).status == "done"
 
 
 async def test_a_start_in_a_closed_channel_fails(storage: SqliteStores) -> None:
@@ -341,7 +341,8 @@ async def test_another_program_sees_no_thread(storage: SqliteStores) -> None:
     office = an_office(storage, ASKS, turns_of_model=[[say("ok")]])
     started = await a_thread(office)
     other = a_caller(id="prg_2", name="other")
-    for use in (programs_of(office).thread, programs_of(office).stop_thread):
+    threads = programs_of(office).threads
+    for use in (threads.get, threads.stop):
         with pytest.raises(ApiProblemError, match="not-found"):
             await use(other, started.id)
 
@@ -368,11 +369,11 @@ async def test_a_thread_that_no_person_started_starts_no_thread(storage: SqliteS
     await a_thread(office)
     of_person, of_program = runs
     with pytest.raises(ApiProblemError) as caught:
-        await programs.start_thread(CI, a_body(), idempotency_key="x", within=of_program)
+        await programs.threads.create(CI, a_body(), idempotency_key="x", within=of_program)
     assert caught.value.code == "too-deep"
     with pytest.raises(ApiProblemError, match="names no run"):
-        await programs.start_thread(CI, a_body(), idempotency_key="x", within="T1:C1:0#1")
-    started, _ = await programs.start_thread(CI, a_body(), idempotency_key="x", within=of_person)
+        await programs.threads.create(CI, a_body(), idempotency_key="x", within="T1:C1:0#1")
+    started, _ = await programs.threads.create(CI, a_body(), idempotency_key="x", within=of_person)
     assert started.depth == 1
 
 

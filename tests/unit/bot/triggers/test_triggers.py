@@ -86,8 +86,8 @@ async def send(
 ) -> ApiThread | None:
     """A webhook arrives, and the agent works."""
     programs = programs_of(office)
-    delivery = programs.check_delivery(name, headers, body)
-    thread = await programs.fire(name, delivery, json.loads(body))
+    delivery = programs.threads.check_delivery(name, headers, body)
+    thread = await programs.threads.fire(name, delivery, json.loads(body))
     await office.queue.run()
     return thread
 

@@ -102,7 +102,7 @@ async def test_43_each_event_arrives_and_first_arrivals_rise(
         clock.forward(seconds=chance.random() * 2)
         programs = programs_of(processes.office)
         request = await programs.get(a_caller(), names[-1])
-        await programs.start(a_caller(), names[-1], a_start_of(request))
+        await programs.executions.start(a_caller(), names[-1], a_start_of(request))
         if chance.random() < 0.5:
             await processes.live()
         ran = ApiResult.model_validate({"outcome": "ran"})

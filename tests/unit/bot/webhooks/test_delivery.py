@@ -56,7 +56,7 @@ async def test_what_happens_is_told_in_order(storage: SqliteStores) -> None:
     name = await decided(office, state="s1", metadata={"build": "4711"})
     programs = programs_of(office)
     request = await programs.get(a_caller(), name)
-    started = await programs.start(a_caller(), name, a_start(request))
+    started = await programs.executions.start(a_caller(), name, a_start(request))
     await settle(office)
     result = ApiResult.model_validate({"outcome": "ran", "token": started.token, "summary": "Ok."})
     await programs.report(a_caller(), name, result)

@@ -57,7 +57,7 @@ async def test_an_endpoint_that_wants_other_events_is_told_of_no_thread(
 
 
 async def stops(office: Office, start: ThreadStart) -> None:
-    await programs_of(office).stop_thread(CI, start.id)
+    await programs_of(office).threads.stop(CI, start.id)
 
 
 async def runs_out_of_time(office: Office, start: ThreadStart) -> None:
