@@ -223,6 +223,11 @@ class ProgramStore:
             (program, key) for program, key in soon if program and key.ends_ms < now_ms + WARNED_MS
         ]
 
+    async def with_callbacks(self) -> Sequence[ProgramRecord]:
+        """Return the programs that may have events sent."""
+        programs = (await self.programs.find({})).documents
+        return [program for program in programs if program.callback_hosts]
+
     async def of_owner(self, owner_id: str) -> Sequence[ProgramRecord]:
         """Return the programs of an owner, oldest first."""
         page = await self.programs.find({"owner_id": owner_id}, sort=["created_ms"])

@@ -207,7 +207,8 @@ class WebhookWorker:
     async def deliver_due(self, now_ms: int) -> int:
         """Start the delivery of due queues, and return their number.
 
-        If there are many, each endpoint gets its share: one that is slow does not hide the others.
+        If there are many, each endpoint gets its share: one that is slow does not hide the others,
+        nor what goes to addresses of single requests.
         """
         if now_ms - self._tidied_ms >= milliseconds(_BETWEEN_TIDIES):
             self._tidied_ms = now_ms
@@ -215,8 +216,10 @@ class WebhookWorker:
         queues = self.storage.webhooks.queues
         due = list(await queues.due(now_ms=now_ms, limit=BATCH))
         if len(due) == BATCH:
-            for endpoint in await self.storage.webhooks.all_endpoints():
-                where = {"endpoint_id": endpoint.id, "is_waiting": True}
+            endpoints = [known.id for known in await self.storage.webhooks.all_endpoints()]
+            programs = await self.storage.programs.with_callbacks()
+            for source in [*endpoints, *(f"{CALLBACKS}_{program.id}" for program in programs)]:
+                where = {"endpoint_id": source, "is_waiting": True}
                 page = await queues.find(where, sort=["changed_ms"], limit=MOST_IN_HAND)
                 due += [queue for queue in page.documents if _is_due(queue, now_ms)]
         for queue in due:

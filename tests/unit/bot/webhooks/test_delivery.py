@@ -11,11 +11,12 @@ from standardwebhooks import Webhook
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiResult
 from bot.records.approval import Status
-from bot.records.webhooks import EndpointStatus
+from bot.records.webhooks import CALLBACKS, EndpointStatus, QueuedEvent, queue_id
 from bot.webhooks.queues import WAITS
 from bot.webhooks.sending import WebhookAnswer
-from bot.webhooks.worker import PAUSED_AFTER
+from bot.webhooks.worker import BATCH, PAUSED_AFTER
 from countersign_client import verify_webhook
+from tests.contract.builders import a_queue
 from tests.support.stores import SqliteStores
 from tests.support.webhooks import FAILED, HOST, TAKEN
 from tests.unit.bot.api.program_office import (
@@ -342,3 +343,24 @@ async def test_deliveries_are_kept_for_thirty_days(storage: SqliteStores) -> Non
 
 async def acts(storage: SqliteStores) -> list[str]:
     return [entry.action for entry in await storage.audit.of_thread("", limit=100)]
+
+
+async def test_i14_an_endpoint_with_many_due_events_delays_no_callback(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    caller = await a_receiver(office)
+    address = f"https://{HOST}/one"
+    other = a_caller(id="prg_2", name="other", callback_hosts=(HOST,)).program
+    await storage.programs.add(other)
+    event = QueuedEvent(type="request.decided", sequence=1, at_ms=1, body="{}")
+    new = a_queue(waiting=(event,), is_waiting=True, due_ms=1, changed_ms=office.clock())
+    for number in range(BATCH):
+        name = queue_id(ENDPOINT, f"apr_{number}")
+        slow = new.changed(id=name, endpoint_id=ENDPOINT, program_id=caller.program.id)
+        await storage.webhooks.queues.insert(slow)
+    source = f"{CALLBACKS}_{other.id}"
+    own = new.changed(id=queue_id(source, "apr_1"), endpoint_id=source, program_id=other.id)
+    await storage.webhooks.queues.insert(own.changed(url=address, due_ms=2))
+    await settle(office)
+    assert address in [attempt.url for attempt in office.poster.posted]
