@@ -104,6 +104,20 @@ def test_the_next_step_is_announced_for_the_time_at_which_it_begins() -> None:
     assert next_begin(evening.rules, last) is None
 
 
+def test_what_came_due_in_quiet_hours_is_one_message_at_their_end() -> None:
+    waiting = day("2026-11-24T05:00")
+    assert not waiting.state.is_announced
+    results = [(local(now)[11:], due_now) for now, due_now in waiting.play(at("2026-11-24T09:00"))]
+    assert [(now, due_now.begun, due_now.notice) for now, due_now in results] == [
+        ("06:00", 1, None),
+        ("07:00", 1, None),
+        ("08:00", 0, Notice.ESCALATION),
+    ]
+    last = results[-1][1]
+    assert (last.announces, last.reminds, last.tells) == (True, True, range(2))
+    assert last.state.reminders == 2
+
+
 def test_quiet_hours_that_outlast_the_deadline_are_said_at_once() -> None:
     late = day("2026-11-23T23:00")
     assert tells_nobody(late.rules, late.state)

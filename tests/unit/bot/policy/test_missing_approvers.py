@@ -22,6 +22,10 @@ def test_too_few_people_of_a_group_are_named() -> None:
     assert feasibility_of(ballot(TWO), snapshot).is_never
 
 
+def test_nobody_at_all_is_said() -> None:
+    assert missing(ballot(), snapshot_of(groups={"sre": ()})) == "needs 1 of sre; nobody is left"
+
+
 def test_several_who_are_left_are_named_up_to_five() -> None:
     few = snapshot_of(groups={"sre": ("U0ADA", "U0BEN")})
     assert missing(ballot([("sre", 3)]), few) == (
