@@ -48,7 +48,7 @@ def added(
         return None
     return _holding(
         queue.changed(last_sequence=new[-1].sequence, changed_ms=now_ms),
-        [*queue.waiting, *new],
+        _newest_update([*queue.waiting, *new])[-MOST_WAITING:],
         now_ms=now_ms,
         is_on=is_on,
     )
@@ -82,7 +82,7 @@ def taken(queue: WebhookQueue, event: QueuedEvent, *, now_ms: int, is_on: bool) 
         waiting=(),
         updated_ms=now_ms if is_update else queue.updated_ms,
     )
-    return _holding(changed, waiting, now_ms=now_ms, is_on=is_on)
+    return _holding(changed, _newest_update(waiting), now_ms=now_ms, is_on=is_on)
 
 
 def failed(queue: WebhookQueue, answer: WebhookAnswer, *, due_ms: int | None) -> WebhookQueue:
@@ -121,15 +121,19 @@ def next_attempt_ms(queue: WebhookQueue, answer: WebhookAnswer, *, now_ms: int) 
 def _holding(
     queue: WebhookQueue, events: Sequence[QueuedEvent], *, now_ms: int, is_on: bool
 ) -> WebhookQueue:
-    """Return the queue with these events: the newest update alone, and due when it must be."""
-    newest = max((event.sequence for event in events if event.type == _UPDATED), default=0)
-    kept = [event for event in events if event.type != _UPDATED or event.sequence == newest]
+    """Return the queue with these events, due when it must be."""
     due_ms: int | None = now_ms
     if queue.waiting and queue.attempts:
         due_ms = queue.due_ms  # the oldest event has its own time
-    elif all(event.type == _UPDATED for event in kept):
+    elif all(event.type == _UPDATED for event in events):
         due_ms = max(now_ms, queue.updated_ms + milliseconds(BETWEEN_UPDATES))
-    return _with_waiting(queue, kept[-MOST_WAITING:], due_ms=due_ms if kept and is_on else None)
+    return _with_waiting(queue, events, due_ms=due_ms if events and is_on else None)
+
+
+def _newest_update(events: Sequence[QueuedEvent]) -> Sequence[QueuedEvent]:
+    """Return the events, with the newest update alone."""
+    newest = max((event.sequence for event in events if event.type == _UPDATED), default=0)
+    return [event for event in events if event.type != _UPDATED or event.sequence == newest]
 
 
 def _with_waiting(
