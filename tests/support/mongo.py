@@ -136,6 +136,8 @@ class MongoServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+        if self._directory is not None:  # nx does not start while any process has this number
+            (self._directory / "pid").unlink(missing_ok=True)
 
     def restart(self) -> None:
         """Stop and start, on the same data."""
