@@ -36,7 +36,11 @@ CHECKS: dict[int, tuple[str, ...]] = {
     13: (f"{API}/test_requests.py::cancelling",),
     14: (f"{API}/test_door.py::pages_hold", f"{API}/test_door.py::cursor_is_bound"),
     15: (f"{API}/test_streams.py::15", f"{API}/test_door.py::stream"),
-    16: (f"{API}/test_door.py::61st", f"{API}/test_requests.py::too_many_undecided"),
+    16: (
+        f"{API}/test_door.py::61st",
+        f"{API}/test_requests.py::too_many_undecided",
+        "cost/test_limits.py::16",
+    ),
     17: (f"{API}/test_cards.py",),
     18: (f"{API}/test_schema_subset.py",),
     19: (f"{API}/test_cards.py",),
