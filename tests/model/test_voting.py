@@ -124,6 +124,11 @@ def without_deciding(approval: Approval, result: VoteResult, _: Decision | None)
     return counted(approval, result, None)
 
 
+def however_late(approval: Approval, judged: Approval, _: int) -> bool:
+    """Look at no deadline."""
+    return approval.revision == judged.revision and approval.status is Status.PENDING
+
+
 Plant = tuple[object, str, object]
 FAULTS: dict[str, tuple[str, list[Plant]]] = {
     "a counted vote is gone": ("an edit", [(changes, "voted", blindly)]),
@@ -131,7 +136,7 @@ FAULTS: dict[str, tuple[str, list[Plant]]] = {
     "a decision was changed": ("an escalation", [(changes, "decided", decided_again)]),
     "it was decided after its deadline": (
         "an edit",
-        [(changes, "_waits", lambda approval, _: approval.status is Status.PENDING)],
+        [(changes, "_is_as_judged", however_late)],
     ),
     "what was decided is not what the card shows": (
         "an edit while the last vote is judged",
