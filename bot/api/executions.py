@@ -30,6 +30,7 @@ from bot.approvals.program_runs import (
     NewRun,
     begun,
     consumed,
+    decided_ms,
     delivered,
     due_ms_of_run,
     in_doubt,
@@ -117,7 +118,7 @@ class ProgramExecutions:
         """Whether the decision may be acted on at this moment."""
         if approval.kind is not Kind.APPROVAL or is_begun(approval):
             return False
-        facts = StartFacts(now_ms=self.clock())
+        facts = StartFacts(now_ms=self.clock(), decided_ms=decided_ms(approval))
         if not has_yes(approval) or why_not(approval, facts):
             return False
         if await self.switch.covering(scope_of_approval(approval, _tags_of(approval))) is not None:
@@ -245,9 +246,10 @@ class ProgramExecutions:
         await self._check(approval, asked)
         facts = StartFacts(
             now_ms=self.clock(),
+            decided_ms=decided_ms(approval),
             runner=asked.runner,
             mode=approval.execution.mode,
-            repeats=approval.execution.program.generation > 0,
+            repeats=approval.execution.state is not ExecutionState.READY,
         )
         generation = approval.execution.program.generation + 1
         token = token_of(caller.program, name, generation, asked.attempt)
@@ -293,8 +295,9 @@ class ProgramExecutions:
         frozen = await self.switch.covering(scope_of_approval(approval, _tags_of(approval)))
         if frozen is not None:
             raise _frozen(approval, frozen)
-        repeats = approval.execution.program.generation > 0
-        if why := why_not(approval, StartFacts(now_ms=self.clock(), repeats=repeats)):
+        repeats = approval.execution.state is not ExecutionState.READY
+        now, decided = self.clock(), decided_ms(approval)
+        if why := why_not(approval, StartFacts(now_ms=now, decided_ms=decided, repeats=repeats)):
             raise ApiProblemError("decision-lapsed", why, request=name)
         if not repeats and await self._is_stopped(approval):
             raise ApiProblemError("decision-lapsed", say("reason.grant_stopped"), request=name)
@@ -314,7 +317,8 @@ class ProgramExecutions:
 
     async def _is_gone(self, approval: Approval) -> bool:
         decision = approval.decision
-        is_fresh = decision is None or abs(self.clock() - decision.at_ms) <= milliseconds(FRESH)
+        age_ms = abs(self.clock() - decided_ms(approval))
+        is_fresh = decision is None or age_ms <= milliseconds(FRESH)
         if decision is not None and decision.grant and not is_fresh:
             grant = await self.storage.grants.get(decision.grant)
             approval = await self.storage.approvals.get(grant.approval_id)

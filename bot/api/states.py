@@ -28,6 +28,7 @@ from bot.api.shapes import (
     RunState,
     instant,
 )
+from bot.approvals.program_runs import decided_ms
 from bot.layout.forms.schema import as_sent
 from bot.policy.progress import progress_of
 from bot.questions.form import Form, ask_of
@@ -199,8 +200,8 @@ def digest_of(approval: Approval) -> str:
 
 def usable_until_ms(approval: Approval) -> int:
     """Return the time until which an approved call may start; 0 without a decision."""
-    decision = approval.decision
-    return decision.at_ms + approval.terms.max_age_s * 1_000 if decision is not None else 0
+    decided = decided_ms(approval)
+    return decided + approval.terms.max_age_s * 1_000 if decided else 0
 
 
 def run_of(approval: Approval, now_ms: int) -> RunState:

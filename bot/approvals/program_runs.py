@@ -64,6 +64,7 @@ def begun(approval: Approval, facts: StartFacts, new: NewRun) -> Approval | None
         attempt=new.attempt,
         token=new.token,
         deadline_ms=facts.now_ms + new.run_timeout_ms,
+        again_ms=before.program.again_ms,
     )
     execution = Execution(
         mode=before.mode,
@@ -89,7 +90,8 @@ def not_run(approval: Approval, *, attempt: str) -> Approval | None:
     execution = approval.execution
     if not is_replayed(approval, attempt) or execution.number:
         return None
-    run = ProgramRun(generation=execution.program.generation - 1)
+    before = execution.program
+    run = ProgramRun(generation=before.generation - 1, again_ms=before.again_ms)
     return approval.changed(execution=Execution(mode=execution.mode, program=run))
 
 
@@ -141,16 +143,10 @@ def settled(approval: Approval, doubt: Approval, *, text: str, now_ms: int) -> A
         return None
     choice = doubt.answered("choice")
     if choice == "again" and doubt.status is Status.APPROVED and approval.decision is not None:
-        # The people of the doubt have decided anew, so the decision is as new as theirs.
-        decided_ms = doubt.decision.at_ms if doubt.decision is not None else now_ms
-        run = ProgramRun(generation=execution.program.generation)
-        decision = approval.decision.changed(at_ms=decided_ms)
-        return shown(
-            approval,
-            execution=Execution(mode=execution.mode, program=run),
-            decision=decision,
-            now_ms=now_ms,
-        )
+        again_ms = doubt.decision.at_ms if doubt.decision is not None else now_ms
+        run = ProgramRun(generation=execution.program.generation, again_ms=again_ms)
+        ready = Execution(mode=execution.mode, program=run)
+        return shown(approval, execution=ready, now_ms=now_ms)
     state = ExecutionState.ENDED if choice == "ran" else ExecutionState.FAILED
     ended = execution.changed(state=state, at_ms=now_ms, text=text)
     return shown(approval, execution=ended, now_ms=now_ms)
@@ -187,7 +183,13 @@ def due_ms_of_run(approval: Approval) -> int | None:
     waits = execution.state is ExecutionState.READY and execution.mode is not ExecutionMode.NONE
     if not waits or decision is None or not has_yes(approval):
         return None
-    return decision.at_ms + approval.terms.max_age_s * 1_000 + 1
+    return decided_ms(approval) + approval.terms.max_age_s * 1_000 + 1
+
+
+def decided_ms(approval: Approval) -> int:
+    """Return when people last let a program's call run; 0 before they decide."""
+    decision = approval.decision
+    return max(decision.at_ms, approval.execution.program.again_ms) if decision is not None else 0
 
 
 def lapsed(approval: Approval, *, text: str, now_ms: int) -> Approval | None:

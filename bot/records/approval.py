@@ -114,6 +114,8 @@ class ProgramRun(Part):
     """Whether the program refused to run what it had started."""
     asked: str = ""
     """Id of the approval that asks people for the outcome; empty without one."""
+    again_ms: int = 0
+    """Time at which people last let it run again; 0 before. The decision is as new as that."""
 
 
 class Execution(Part):

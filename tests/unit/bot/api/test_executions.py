@@ -150,6 +150,17 @@ async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> No
     assert record.execution.text == "the program did not start it in time"
 
 
+async def test_i13_who_approved_must_still_be_entitled_when_it_runs_again(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    request = await lost(office)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    office.directory.add(ADA, is_deleted=True)
+    office.clock.forward(seconds=61)
+    assert await refused(office, request) == "decider-not-entitled"
+
+
 async def test_who_approved_must_still_be_entitled(storage: SqliteStores) -> None:
     office = an_office(storage)
     request = await approved(office)
@@ -243,6 +254,27 @@ async def test_people_give_a_lost_call_up(storage: SqliteStores) -> None:
     after = await programs_of(office).get(a_caller(), request.id)
     assert after.execution.state == "failed"
     assert await refused(office, request) == "already-started"
+
+
+async def test_run_again_leaves_the_decision_as_it_was_recorded(storage: SqliteStores) -> None:
+    """Also in a process that has not recorded it; the age counts from the newer word."""
+    office = an_office(storage)
+    request = await lost(office)
+    decided = (await the_record(office, request)).decision
+    office.clock.forward(minutes=30)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    office.queue.drop()
+    other = an_office(storage, clock=office.clock, owner="other")
+    await other.attendance.attend(request.id)
+    await other.queue.run()
+    record = await the_record(other, request)
+    assert record.decision == decided
+    entries = await storage.audit.of_thread(record.thread_id, limit=99)
+    acts = [entry.action for entry in entries if entry.approval_id == request.id]
+    assert acts.count("decided") == 1
+    state = await programs_of(other).get(a_caller(), request.id)
+    assert state.decision is not None
+    assert state.decision.usable_until == other.clock() + record.terms.max_age_s * 1_000
 
 
 @pytest.mark.parametrize("is_started", [False, True], ids=["ready", "started again"])
