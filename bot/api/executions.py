@@ -316,15 +316,19 @@ class ProgramExecutions:
             return True
 
     async def _is_gone(self, approval: Approval) -> bool:
-        decision = approval.decision
+        """Whether a person who let the call run, or run again, has lost the right."""
+        decision, rerun_by = approval.decision, approval.execution.program.rerun_by
         age_ms = abs(self.clock() - decided_ms(approval))
-        is_fresh = decision is None or age_ms <= milliseconds(FRESH)
-        if decision is not None and decision.grant and not is_fresh:
+        if decision is None or age_ms <= milliseconds(FRESH):
+            return False
+        if decision.grant:
             grant = await self.storage.grants.get(decision.grant)
             approval = await self.storage.approvals.get(grant.approval_id)
-        if is_fresh or not approval.votes:
-            return False
-        return await self.votes().gone_since(approval)
+        asked = [approval, *([await self.storage.approvals.get(rerun_by)] if rerun_by else [])]
+        for voted in asked:
+            if (voted.votes or voted.kind is Kind.DOUBT) and await self.votes().gone_since(voted):
+                return True
+        return False
 
     async def _number(self, approval: Approval, attempt: str) -> Approval:
         """Take the start number; without it, nothing has started."""

@@ -64,7 +64,8 @@ def begun(approval: Approval, facts: StartFacts, new: NewRun) -> Approval | None
         attempt=new.attempt,
         token=new.token,
         deadline_ms=facts.now_ms + new.run_timeout_ms,
-        again_ms=before.program.again_ms,
+        rerun_ms=before.program.rerun_ms,
+        rerun_by=before.program.rerun_by,
     )
     execution = Execution(
         mode=before.mode,
@@ -91,7 +92,9 @@ def not_run(approval: Approval, *, attempt: str) -> Approval | None:
     if not is_replayed(approval, attempt) or execution.number:
         return None
     before = execution.program
-    run = ProgramRun(generation=before.generation - 1, again_ms=before.again_ms)
+    run = ProgramRun(
+        generation=before.generation - 1, rerun_ms=before.rerun_ms, rerun_by=before.rerun_by
+    )
     return approval.changed(execution=Execution(mode=execution.mode, program=run))
 
 
@@ -143,8 +146,11 @@ def settled(approval: Approval, doubt: Approval, *, text: str, now_ms: int) -> A
         return None
     choice = doubt.answered("choice")
     if choice == "again" and doubt.status is Status.APPROVED and approval.decision is not None:
-        again_ms = doubt.decision.at_ms if doubt.decision is not None else now_ms
-        run = ProgramRun(generation=execution.program.generation, again_ms=again_ms)
+        run = ProgramRun(
+            generation=execution.program.generation,
+            rerun_ms=doubt.decision.at_ms if doubt.decision is not None else now_ms,
+            rerun_by=doubt.approval_id,
+        )
         ready = Execution(mode=execution.mode, program=run)
         return shown(approval, execution=ready, now_ms=now_ms)
     state = ExecutionState.ENDED if choice == "ran" else ExecutionState.FAILED
@@ -189,7 +195,7 @@ def due_ms_of_run(approval: Approval) -> int | None:
 def decided_ms(approval: Approval) -> int:
     """Return when people last let a program's call run; 0 before they decide."""
     decision = approval.decision
-    return max(decision.at_ms, approval.execution.program.again_ms) if decision is not None else 0
+    return max(decision.at_ms, approval.execution.program.rerun_ms) if decision is not None else 0
 
 
 def lapsed(approval: Approval, *, text: str, now_ms: int) -> Approval | None:

@@ -114,8 +114,10 @@ class ProgramRun(Part):
     """Whether the program refused to run what it had started."""
     asked: str = ""
     """Id of the approval that asks people for the outcome; empty without one."""
-    again_ms: int = 0
+    rerun_ms: int = 0
     """Time at which people last let it run again; 0 before. The decision is as new as that."""
+    rerun_by: str = ""
+    """Id of the approval by which they let it; empty before."""
 
 
 class Execution(Part):

@@ -1,4 +1,4 @@
-"""Hold a trigger that sends the same text again and again, until it is quiet or people lift that.
+"""Hold a trigger that sends the same text again and again, until it stops or people lift it.
 
 A hold is a start that begins no thread. Its work tells the channel, and keeps that message true.
 """
@@ -136,7 +136,6 @@ class TriggerHolds:
             raise
 
     async def _lift(self, hold: ThreadStart, by: str, now_ms: int) -> None:
-
         def lifted(known: ThreadStart) -> ThreadStart | None:
             if not _is_in_force(known, now_ms):
                 return None

@@ -161,6 +161,19 @@ async def test_i13_who_approved_must_still_be_entitled_when_it_runs_again(
     assert await refused(office, request) == "decider-not-entitled"
 
 
+async def test_i13_who_let_it_run_again_must_still_be_entitled(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    request = await a_request(office, run_timeout=60)
+    await office.decide(await the_record(office, request), by=BEN)
+    decided = await programs_of(office).get(a_caller(), request.id)
+    await programs_of(office).executions.start(a_caller(), request.id, a_start(decided))
+    await overdue(office, request)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    office.directory.add(ADA, is_deleted=True)
+    office.clock.forward(seconds=61)
+    assert await refused(office, decided) == "decider-not-entitled"
+
+
 async def test_who_approved_must_still_be_entitled(storage: SqliteStores) -> None:
     office = an_office(storage)
     request = await approved(office)
