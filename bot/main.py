@@ -81,7 +81,7 @@ from storage.errors import StorageError
 
 logger = logging.getLogger(__name__)
 
-_KEY_LOOK_S = 5.0
+_KEY_LOOK_S = 1.0
 """Seconds between two looks for the first key of a program."""
 
 

@@ -13,6 +13,7 @@ from slack_sandbox.server import Sandbox
 from tests.scenario.storage.test_restarts import Process, environ_of
 from tests.scenario.test_main_job import values_of
 from tests.support.fakes import FakeClock
+from tests.support.halves import later
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, buttons
 
 ADMIN = "Mia"
@@ -177,6 +178,7 @@ async def test_a_new_day_begins_at_nothing(tmp_path: Path) -> None:
         assert len(stage.cards()) == cards
 
 
+@later
 async def test_i4_a_killed_process_forgets_neither_use_nor_request(tmp_path: Path) -> None:
     sandbox = Sandbox(
         clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN

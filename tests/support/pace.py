@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pytest
+
 from bot.main import Outside
 from bot.slack.ratelimit import Pacer
 
@@ -29,6 +31,12 @@ def brisk_seconds() -> float:
 
 async def _ten_times_as_fast(seconds: float) -> None:
     await asyncio.sleep(seconds / _TIMES)
+
+
+def pass_over(seconds: float, patch: pytest.MonkeyPatch) -> None:
+    """Let so many seconds pass at once for all that waits in an event loop."""
+    clock = time.monotonic
+    patch.setattr(time, "monotonic", lambda: clock() + seconds)
 
 
 def hasty_seconds() -> float:

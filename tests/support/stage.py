@@ -40,7 +40,9 @@ def stage_clock() -> FakeClock:
 PATIENCE_S = 60.0
 """So long something may take where the machine has other things to do, too."""
 STEP_S = 5.0
-"""Seconds without the awaited change after which the bot's clock goes on by as many."""
+"""Seconds by which the bot's clock goes on where the awaited change does not come."""
+PAUSE_S = 1.0
+"""Seconds that a change has before the bot's clock goes on."""
 T = TypeVar("T")
 
 
@@ -152,14 +154,14 @@ class Stage:
         Raises:
             TimeoutError: It did not become true.
         """
-        for _ in range(int(within // STEP_S)):
+        for _ in range(int(within // PAUSE_S)):
             with suppress(TimeoutError):
-                return await self.sandbox.until(predicate, timeout=STEP_S)
+                return await self.sandbox.until(predicate, timeout=PAUSE_S)
             if self.bot is not None:
                 self.clock.forward(seconds=STEP_S)
                 with suppress(StorageError):
                     await self.tick()
-        return await self.sandbox.until(predicate, timeout=within % STEP_S)
+        return await self.sandbox.until(predicate, timeout=within % PAUSE_S)
 
     async def card(
         self, *, number: int = 1, word: str = "", within: float = PATIENCE_S

@@ -13,6 +13,7 @@ from bot.errors import DirectoryError
 from bot.records.origin import RequestDoor
 from bot.records.programs import ProgramScope
 from storage.errors import StoreUnavailableError
+from tests.support.pace import pass_over
 from tests.unit.bot.api.program_office import (
     a_caller,
     a_request,
@@ -65,6 +66,14 @@ async def asked(step: Doorstep, body: dict[str, Any] = CALL, **changes: Any) -> 
     await step.use.until_waiting(1)
     request_id = list(step.use.requests)[-1]
     await step.use.change(request_id, **changes)
+    return await waiting
+
+
+async def asked_in_vain(step: Doorstep, monkeypatch: pytest.MonkeyPatch) -> Answer:
+    """Let the hook ask, and its deadline pass while it waits."""
+    waiting = asyncio.create_task(step.call("POST", f"{HOOK}?deadline=5", json=CALL))
+    await step.use.until_waiting(1)
+    pass_over(5, monkeypatch)
     return await waiting
 
 
@@ -122,8 +131,9 @@ async def test_12_each_other_end_is_a_refusal_that_says_which(
 
 async def test_73_the_deadline_is_a_refusal_and_the_same_call_again_gets_the_decision(
     step: Doorstep,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    late = await step.call("POST", f"{HOOK}?deadline=5", json=CALL)
+    late = await asked_in_vain(step, monkeypatch)
     assert decision_of(late)[0] == "deny"
     assert "people have not decided" in decision_of(late)[1]
     (request_id,) = step.use.requests
@@ -134,32 +144,39 @@ async def test_73_the_deadline_is_a_refusal_and_the_same_call_again_gets_the_dec
     assert len(step.use.requests) == 1
 
 
-async def test_an_approval_serves_one_call(step: Doorstep) -> None:
+async def test_an_approval_serves_one_call(step: Doorstep, monkeypatch: pytest.MonkeyPatch) -> None:
     assert decision_of(await asked(step, **decided(step)))[0] == "allow"
-    next_call = await step.call("POST", f"{HOOK}?deadline=5", json=CALL)
-    assert decision_of(next_call)[0] == "deny"
+    assert decision_of(await asked_in_vain(step, monkeypatch))[0] == "deny"
     assert len(step.use.requests) == 2
 
 
-async def test_two_calls_alike_at_once_do_not_share_an_approval(step: Doorstep) -> None:
+async def test_two_calls_alike_at_once_do_not_share_an_approval(
+    step: Doorstep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = [
         asyncio.create_task(
-            step.call("POST", f"{HOOK}?deadline=6", json={**CALL, "tool_use_id": i})
+            step.call("POST", f"{HOOK}?deadline=5", json={**CALL, "tool_use_id": i})
         )
         for i in ("toolu_1", "toolu_2")
     ]
     await step.use.until_waiting(2)
     await step.use.change(next(iter(step.use.requests)), **decided(step))
+    await step.use.until_waiting(1)
+    pass_over(5, monkeypatch)
     verdicts = sorted([decision_of(await call)[0] for call in calls])
     assert verdicts == ["allow", "deny"]
     assert len(step.use.requests) == 2
 
 
-async def test_an_approval_that_is_too_old_is_asked_anew(step: Doorstep) -> None:
+async def test_an_approval_that_is_too_old_is_asked_anew(
+    step: Doorstep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer = asyncio.create_task(step.call("POST", f"{HOOK}?deadline=5", json=CALL))
     await step.use.until_waiting(1)
     old = decided(step, usable=False, usable_until=step.clock() - 1)
     await step.use.change(next(iter(step.use.requests)), **old)
+    await step.use.until_waiting(1)  # for the request that takes the place of the old one
+    pass_over(5, monkeypatch)
     assert decision_of(await answer)[0] == "deny"
     assert len(step.use.requests) == 2
 

@@ -391,7 +391,7 @@ async def test_what_the_server_lacks_is_told(environ: dict[str, str]) -> None:
 async def test_a_database_that_does_not_answer(environ: dict[str, str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        uri = f"mongodb://ann:hushhush@127.0.0.1:{taken.getsockname()[1]}/x"
+        uri = f"mongodb://ann:hushhush@127.0.0.1:{taken.getsockname()[1]}/x?timeoutMS=100"
         findings = await look({**environ, "MONGODB_URI": uri}, make_storage=mongo)
     (line,) = lines(findings)
     assert line.startswith("!!  MONGODB_URI: ")
