@@ -292,18 +292,21 @@ class NotStarted(CountersignError):
     code: str
     request: Request
     _refused = "must not start"
+    _remedy = ""
 
     def __init__(self, code: str, request: Request, detail: str | None = None) -> None:
         self.code = code
         self.request = request
         more = f": {detail.rstrip('.')}" if detail else ""
-        super().__init__(f"{request.title!r} {self._refused} ({code}){more}; see {request.url}")
+        sentence = f"{request.title!r} {self._refused} ({code}){more}; see {request.url}"
+        super().__init__(sentence + self._remedy)
 
 
 class AlreadyStarted(NotStarted):
     """Another process began it. Only people or its log know whether it ran."""
 
     _refused = "was started before"
+    _remedy = " for whether it ran. To run it again, ask with another key"
 
 
 class DecisionLapsed(NotStarted):

@@ -94,6 +94,20 @@ def test_the_script_asks_where_and_then_runs_what_people_approved(
     assert (ended.returncode, ended.stdout) == (0, "payments 1.4.2 is live in us\n"), ended.stderr
 
 
+def test_a_retried_job_says_in_one_sentence_that_it_was_started_before(
+    door: Loopback, environ: dict[str, str]
+) -> None:
+    job = [sys.executable, str(EXAMPLES / "ci_deploy.py")]
+    title = "Deploy payments to production"
+    first = played(job, door, environ, {title: lambda server, asked: server.approve(asked)})
+    assert (first.returncode, first.stdout) == (0, "Deployed payments 4711 to production\n")
+    again = played(job, door, environ, {})
+    assert (again.returncode, again.stdout) == (1, "")
+    (sentence,) = again.stderr.splitlines()
+    assert "was started before" in sentence
+    assert "ask with another key" in sentence
+
+
 def test_the_script_ends_at_a_rejection(door: Loopback, environ: dict[str, str]) -> None:
     ended = played(
         SCRIPT, door, environ, {"Where does": lambda server, asked: server.reject(asked, "Later.")}
