@@ -81,7 +81,6 @@ _USED_UP = frozenset(
 )
 _FINGERPRINTED = (
     "kind",
-    "title",
     "preview",
     "tool",
     "arguments",
@@ -527,6 +526,8 @@ def fingerprint(asked: ApiCreateRequest, channel: str) -> str:
     body = asked.model_dump(mode="json", by_alias=True)
     members = {name: body[name] for name in _FINGERPRINTED}
     members["where"] = {"channel": channel, "group": asked.where.group}
+    if not asked.tool:
+        members["title"] = asked.title  # a call is its tool and its arguments, whatever its title
     try:
         text = canonical(members)
     except ValueError as error:

@@ -24,7 +24,7 @@ URL = "https://countersign.test"
 START = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)
 MAX_AGE = 900
 FINGERPRINT = (
-    *("kind", "title", "preview", "tool", "arguments", "secret", "options", "multiple", "schema"),
+    *("kind", "preview", "tool", "arguments", "secret", "options", "multiple", "schema"),
     *("tags", "risk", "execution", "people", "requested_for", "repeat"),
 )
 KEPT = {
@@ -196,7 +196,8 @@ class Server:
             "repeat": "same",
             **body,
         }
-        decided_on = {name: whole.get(name) for name in FINGERPRINT}
+        named = FINGERPRINT if whole.get("tool") else (*FINGERPRINT, "title")
+        decided_on = {name: whole.get(name) for name in named}
         fingerprint = hashlib.sha256(rfc8785.dumps([decided_on, where])).hexdigest()
         record, generation = self._newest(key)
         if record is not None and whole["repeat"] == "after_use" and _is_used_up(record):

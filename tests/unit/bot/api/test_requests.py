@@ -61,7 +61,6 @@ async def test_the_same_key_finds_the_same_request(storage: SqliteStores) -> Non
     "changes",
     [
         {"arguments": {"env": "staging", "replicas": 3}},
-        {"title": "Deploy"},
         {"where": {"group": "g"}},
         {"execution": "none"},
         {"tags": ["cloud"]},
@@ -75,6 +74,23 @@ async def test_another_request_needs_another_key(
     with pytest.raises(ApiProblemError) as caught:
         await a_request(office, **changes)
     assert (caught.value.code, caught.value.request) == ("idempotency-key-reused", first.id)
+
+
+async def test_a_call_in_other_words_is_the_same_request(storage: SqliteStores) -> None:
+    """A newer client may word titles in another way, and a model its reason."""
+    office = an_office(storage)
+    first = await a_request(office, why="It is Monday.")
+    again = await a_request(office, title="Deploy now", why="It is a Monday.")
+    assert (again.id, again.title) == (first.id, first.title)
+
+
+async def test_another_question_needs_another_key(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    question: dict[str, Any] = {"kind": "question", "tool": None, "arguments": None}
+    await a_request(office, title="Keep the old data?", **question)
+    with pytest.raises(ApiProblemError) as caught:
+        await a_request(office, title="Delete the old data?", **question)
+    assert caught.value.code == "idempotency-key-reused"
 
 
 async def test_a_program_never_gets_the_request_of_another_one(storage: SqliteStores) -> None:
