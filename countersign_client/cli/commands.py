@@ -20,7 +20,6 @@ from countersign_client.cli.process import (
     Signals,
     UsageError,
     code_of,
-    guarded,
 )
 from countersign_client.requests import NOT_USABLE, DecisionLapsed, Request, StillPending
 from countersign_client.sync import Countersign
@@ -190,9 +189,5 @@ def _carry_out(
         logging.basicConfig(stream=process.stderr, format="%(name)s: %(message)s")
         logging.getLogger("httpx").setLevel(logging.INFO)
 
-    def command() -> int:
-        with process.connect(PATIENCE) as client:
-            return run(options, process, client)
-
-    with Signals().installed():
-        return guarded(process, command)
+    with Signals().installed(), process.connect(PATIENCE) as client:
+        return run(options, process, client)

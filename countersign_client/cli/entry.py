@@ -9,7 +9,7 @@ from countersign_client.cli.commands import ask, cancel, get, result, wait
 from countersign_client.cli.gating import gate
 from countersign_client.cli.hooking import hook
 from countersign_client.cli.parser import build_parser
-from countersign_client.cli.process import DONE, Process
+from countersign_client.cli.process import DONE, Process, guarded
 from countersign_client.cli.serving import mcp, mcp_proxy
 
 _COMMANDS = {
@@ -42,4 +42,4 @@ def main(argv: Sequence[str] | None = None, process: Process | None = None) -> i
     if command is None:
         build_parser().parse_args(argv)  # prints help, or what is wrong, and exits
         return DONE
-    return command(argv[1:], process)
+    return guarded(process or Process(), lambda: command(argv[1:], process))

@@ -25,7 +25,7 @@ from countersign_client.cli.calls import (
 )
 from countersign_client.cli.children import Child, keep_standard_streams
 from countersign_client.cli.commands import PATIENCE, decided
-from countersign_client.cli.process import REFUSED, Process, Signals, UsageError, guarded
+from countersign_client.cli.process import REFUSED, Process, Signals, UsageError
 from countersign_client.errors import CountersignError
 from countersign_client.requests import Request
 from countersign_client.runs import Run
@@ -51,21 +51,16 @@ def gate(argv: Sequence[str], process: Process | None = None) -> int:
     end = list(argv).index("--") if "--" in argv else len(argv)
     options = parsing.build_parser().parse_args(["gate", *argv[:end]])
     options.argv = list(argv[end + 1 :])
+    if not options.argv:
+        raise UsageError("give the command after --")
     signals = Signals()
-
-    def command() -> int:
-        if not options.argv:
-            raise UsageError("give the command after --")
-        with ExitStack() as stack:
-            gating = _Gating(options, process, signals, stack)
-            try:
-                return gating.run(stack.enter_context(process.connect(PATIENCE)))
-            except NoCommandError as error:
-                process.say(str(error))
-                return error.code
-
-    with signals.installed():
-        return guarded(process, command)
+    with signals.installed(), ExitStack() as stack:
+        gating = _Gating(options, process, signals, stack)
+        try:
+            return gating.run(stack.enter_context(process.connect(PATIENCE)))
+        except NoCommandError as error:
+            process.say(str(error))
+            return error.code
 
 
 class _Gating:
@@ -84,13 +79,14 @@ class _Gating:
         """Ask and run; give the exit code."""
         pieces = pieces_of(self._options)
         call = {**call_of(self._options, self._environment, self._stdin), **pieces}
-        line = shlex.join(self._options.argv)
+        argv = self._options.argv
         members = {
             **parsing.common(self._options),
-            "title": self._options.title or asking.one_line(f"Run {line}"),
+            "title": self._options.title
+            or asking.one_line(f"Run {shlex.join(filled(argv, pieces))}"),
             "tool": self._options.tool,
             "arguments": call,
-            "preview": self._preview(line),
+            "preview": self._preview(shlex.join(argv)),
             "execution": "idempotent" if self._options.idempotent else "once",
             "run_timeout": RUN_TIMEOUT,
         }
@@ -168,11 +164,16 @@ class _Gating:
         try:
             with self._process.connect(float(RUN_TIMEOUT)) as client:
                 client.report(request, outcome, summary, token=run.token)
-        except CountersignError as error:
+        except (CountersignError, OSError, ValueError) as error:
             self._process.say(f"the outcome {outcome} could not be reported: {error}")
             if self._options.result_file:
-                left = {"id": request.id, "outcome": outcome, "summary": summary}
-                Path(self._options.result_file).write_text(json.dumps(left), "utf-8")
+                self._leave({"id": request.id, "outcome": outcome, "summary": summary})
+
+    def _leave(self, result: Mapping[str, str]) -> None:
+        try:
+            Path(self._options.result_file).write_text(json.dumps(result), "utf-8")
+        except OSError as error:
+            self._process.say(f"--result-file: {error}")
 
 
 def _decided_pieces(done: Request, pieces: Mapping[str, str]) -> dict[str, str]:

@@ -126,7 +126,7 @@ def _test(options: argparse.Namespace, process: Process) -> int:
                 else:
                     text = json.dumps(shown, ensure_ascii=False)
                 process.print(f"  {name}: {text}")
-    except (UsageError, KeyError, TypeError, ValueError) as error:
+    except (UsageError, KeyError, TypeError, ValueError, RecursionError) as error:
         process.say(f"this is nothing that {agent.label} writes to its hook: {error}")
         return USAGE
     return DONE

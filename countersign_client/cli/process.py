@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, BinaryIO, TextIO
 
-from countersign_client.errors import ApiError, Busy, CountersignError, KeyRefused, Unreachable
+import httpx
+
+from countersign_client.errors import Busy, CountersignError, KeyRefused, Unreachable
 from countersign_client.requests import NotApproved, NotStarted, Request
 from countersign_client.sync import Countersign
 
@@ -115,20 +117,28 @@ def guarded(process: Process, command: Callable[[], int]) -> int:
     """
     try:
         return command()
-    except NotApproved as error:
+    except (
+        CountersignError,
+        UsageError,
+        ValueError,
+        TypeError,
+        OSError,
+        httpx.InvalidURL,
+    ) as error:
         process.say(str(error))
-        return CODES.get(error.request.status, CODES["failed"])
-    except NotStarted as error:
-        process.say(str(error))
-        return REFUSED
-    except (KeyRefused, Unreachable, Busy) as error:
-        process.say(str(error))
-        return UNREACHABLE
-    except (ApiError, CountersignError, UsageError, ValueError, TypeError, OSError) as error:
-        process.say(str(error))
-        return USAGE
+        return _code_after(error)
     except Signalled as ended:
         return 128 + ended.number
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _code_after(error: Exception) -> int:
+    if isinstance(error, NotApproved):
+        return CODES.get(error.request.status, CODES["failed"])
+    if isinstance(error, NotStarted):
+        return REFUSED
+    return UNREACHABLE if isinstance(error, (KeyRefused, Unreachable, Busy)) else USAGE
 
 
 class Signals:

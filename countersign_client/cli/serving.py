@@ -16,7 +16,7 @@ import httpx
 
 from countersign_client.asynchronous import AsyncCountersign
 from countersign_client.cli.parser import duration, pair
-from countersign_client.cli.process import Process, UsageError, guarded
+from countersign_client.cli.process import Process, UsageError
 from countersign_client.connection import LIMITS
 from countersign_client.mcp.calls import Options
 from countersign_client.mcp.files import Definitions, Spool
@@ -180,7 +180,7 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
 
 def _carried_out(process: Process, run: Callable[[], Coroutine[Any, Any, int]]) -> int:
     logging.basicConfig(stream=process.stderr, format="countersign: %(message)s")
-    return guarded(process, lambda: asyncio.run(run()))
+    return asyncio.run(run())
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -98,6 +98,55 @@ def test_an_exit_code_and_words_for_each_end(shell: Shell, end: str, code: int, 
     assert words in shell.err
 
 
+class Interrupted(io.BytesIO):
+    """Input of a terminal at which somebody presses Ctrl-C."""
+
+    def read(self, *_: Any) -> bytes:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_input_is_awaited_is_an_exit_code() -> None:
+    process = Process(stdin=Interrupted(), stderr=io.StringIO(), stdout=io.StringIO())
+    assert main(["hook", "test", "claude-code", "--stdin", "-"], process) == 130
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["mcp-proxy", "--", "cat"],
+        ["hook", "install", "claude-code", "--project"],
+        ["gate", "--", "cat"],
+    ],
+    ids=lambda argv: argv[0],
+)
+def test_a_folder_that_is_gone_is_told_in_words(
+    shell: Shell, argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert shell(*argv) == 2
+    assert "No such file or directory" in shell.err
+
+
+def test_input_that_is_nested_too_deep_is_told_in_words(shell: Shell) -> None:
+    shell.stdin = b"[" * 100_000
+    assert shell("hook", "test", "claude-code", "--stdin", "-") == 2
+    assert "nothing that Claude Code writes" in shell.err
+
+
+def test_a_proxy_that_is_no_address_is_told_in_words(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "foo:bar:baz")
+    monkeypatch.setenv("COUNTERSIGN_URL", "https://countersign.test")
+    monkeypatch.setenv("COUNTERSIGN_KEY", KEY)
+    err = io.StringIO()
+    assert main(["get", "--key", "k"], Process(stderr=err, stdout=io.StringIO())) == 2
+    assert "Invalid port" in err.getvalue()
+
+
 def test_a_request_without_the_name_of_a_command_is_asked(shell: Shell) -> None:
     shell.world.server.policy = "deny"
     assert shell(*CALL) == 10

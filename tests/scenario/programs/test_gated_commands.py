@@ -179,6 +179,7 @@ def test_people_edit_the_texts_that_the_caller_names_and_these_run(
 
     world.after(60, deed)
     assert shell("gate", *EDITS) == 0
+    assert world.request.shown["title"] == "Run act --n=3 aa"
     assert ran()[0] == argv
     assert execution(shell)[0] == "ran"
 
@@ -363,6 +364,22 @@ def test_a_result_that_cannot_be_sent_is_left_in_a_file(shell: Shell) -> None:
     left = json.loads(Path("left.json").read_text())
     assert (left["id"], left["outcome"]) == (shell.world.request.shown["id"], "failed")
     assert shell.world.time > 800
+
+
+def test_the_exit_code_stays_that_of_the_command_if_its_result_cannot_be_kept(
+    shell: Shell,
+) -> None:
+    approve(shell)
+    start = shell.world.server._start
+
+    def start_and_go(*args: Any) -> Any:
+        shell.world.outage(0, 10_000)
+        return start(*args)
+
+    shell.world.server._start = start_and_go  # type: ignore[method-assign, assignment]
+    script("act", "raise SystemExit(4)")
+    assert shell("gate", "--result-file", "no/such/folder", "--", "act") == 4
+    assert "--result-file" in shell.err
 
 
 @pytest.mark.parametrize(
