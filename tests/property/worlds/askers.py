@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, TypedDict
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ModelResponsePart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 
 from agents import Agent, AgentEvent, AgentInput, ChatModelAgent, interrupt, make_message, tool
 from agents.agent import function_agent
@@ -14,10 +14,10 @@ from agents.core.component.state import address_segment, get_resume_context
 from agents.core.interrupt import InterruptSignal, composite_interrupt
 from agents.graph import END, START, GraphAgent, StateGraph, graph_tool, node_interrupt
 from agents.middlewares import Middleware
-from agents.middlewares.base import CallNext, ModelCall
 from agents.models import AnsweringModel, call, say
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool
+from tests.support.hooks import HOOKS, InEachHook
 
 
 class State(TypedDict, total=False):
@@ -175,57 +175,24 @@ def in_agent_tool(office: Office) -> Agent:
     return office.calling(AgentTool(function_agent("inner", office.work), description="x"))
 
 
-def in_before_agent(office: Office) -> Agent:
-    class Asks(Middleware):
-        async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002 - see Agent
-            office.ask()
-            return input
+class InHook(InEachHook):
+    """Asks in one of its hooks."""
 
-    return office.hooked(Asks())
+    def __init__(self, office: Office, hook: str) -> None:
+        self.office = office
+        self.hook = hook
 
-
-def in_before_model(office: Office) -> Agent:
-    class Asks(Middleware):
-        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-            office.ask()
-            return messages
-
-    return office.hooked(Asks())
+    def at(self, hook: str) -> None:
+        if hook == self.hook:
+            self.office.ask()
 
 
-def in_around_model(office: Office) -> Agent:
-    class Asks(Middleware):
-        async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
-            office.ask()
-            return await call_next(call)
+def in_hook(hook: str) -> Callable[[Office], Agent]:
+    def asker(office: Office) -> Agent:
+        return office.hooked(InHook(office, hook))
 
-    return office.hooked(Asks())
-
-
-def in_after_model(office: Office) -> Agent:
-    class Asks(Middleware):
-        async def after_model(self, response: ModelResponse) -> ModelResponse:
-            office.ask()
-            return response
-
-    return office.hooked(Asks())
-
-
-def in_after_tools(office: Office) -> Agent:
-    class Asks(Middleware):
-        async def after_tools(self, message: ModelRequest) -> ModelRequest:
-            office.ask()
-            return message
-
-    return office.hooked(Asks())
-
-
-def in_after_agent(office: Office) -> Agent:
-    class Asks(Middleware):
-        async def after_agent(self, text: str) -> None:
-            office.ask()
-
-    return office.hooked(Asks())
+    asker.__name__ = f"in_{hook}"
+    return asker
 
 
 ASKERS: list[Callable[[Office], Agent]] = [
@@ -240,10 +207,5 @@ ASKERS: list[Callable[[Office], Agent]] = [
     in_loop,
     in_branch,
     in_agent_tool,
-    in_before_agent,
-    in_before_model,
-    in_around_model,
-    in_after_model,
-    in_after_tools,
-    in_after_agent,
+    *map(in_hook, HOOKS),
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from agents import (
     ApprovalInfo,
@@ -20,18 +20,18 @@ from agents import (
     interrupt,
     stateful_interrupt,
 )
-from agents.agent import AgentEvent, AgentInput
+from agents.agent import AgentEvent
 from agents.chat.state import ChatRun, ChatState
 from agents.core.errors import CheckpointDecodeError, ModelError
 from agents.middlewares import ModelRetryMiddleware
 from agents.middlewares.base import CallNext, Middleware, ModelCall
 from agents.models import Turn, call, say
-from tests.unit.agents.middlewares.test_hooks import HOOKS
+from tests.support.hooks import HOOKS, InEachHook
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 
 @dataclass
-class Budget(Middleware):
+class Budget(InEachHook):
     """Asks each time, in one hook, and remembers nothing itself: as in the guide."""
 
     label: str
@@ -43,7 +43,7 @@ class Budget(Middleware):
     def name(self) -> str:
         return self.label
 
-    def question(self, hook: str) -> None:
+    def at(self, hook: str) -> None:
         if hook != self.hook:
             return
         if self.ask is not None:
@@ -55,29 +55,6 @@ class Budget(Middleware):
         _, _, state = get_interrupt_state(str)
         assert state == f"state of {self.label}"
         self.answers.append(answer)
-
-    async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
-        self.question("before_agent")
-        return input
-
-    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        self.question("before_model")
-        return messages
-
-    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
-        self.question("around_model")
-        return await call_next(call)
-
-    async def after_model(self, response: ModelResponse) -> ModelResponse:
-        self.question("after_model")
-        return response
-
-    async def after_tools(self, message: ModelRequest) -> ModelRequest:
-        self.question("after_tools")
-        return message
-
-    async def after_agent(self, text: str) -> None:
-        self.question("after_agent")
 
 
 def a_world(

@@ -44,46 +44,31 @@ from agents.core.messages import user_message
 from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, HistoryProcessor, Middleware, ModelCall
 from agents.models import call, say
+from tests.support.hooks import HOOKS, InEachHook
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 
 @dataclass
-class Spy(Middleware):
+class Spy(InEachHook):
     """Notes each hook."""
 
     label: str = ""
     seen: list[str] = field(default_factory=list)
 
-    def note(self, hook: str) -> None:
+    def at(self, hook: str) -> None:
         self.seen.append(f"{self.label}{hook}")
 
     def wrap_tool(self, tool: Tool) -> Tool:
-        return _Noted(tool, self)
-
-    async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
-        self.note("before_agent")
-        return input
-
-    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        self.note("before_model")
-        return messages
+        return _Noted(super().wrap_tool(tool), self)
 
     async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
-        self.note("ask")
+        self.at("ask")
         answer = await call_next(call)
-        self.note("answered")
+        self.at("answered")
         return answer
 
-    async def after_model(self, response: ModelResponse) -> ModelResponse:
-        self.note("after_model")
-        return response
-
-    async def after_tools(self, message: ModelRequest) -> ModelRequest:
-        self.note("after_tools")
-        return message
-
     async def after_agent(self, text: str) -> None:
-        self.note(f"after_agent {text}")
+        self.at(f"after_agent {text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +76,11 @@ class _Noted(ToolWrapper):
     spy: Spy
 
     async def call(self, arguments: dict[str, Json]) -> str | ToolReturn:
-        self.spy.note("tool")
+        self.spy.at("tool")
         return await self.tool.call(arguments)
 
 
-class Asking(Middleware):
+class Asking(InEachHook):
     """Asks once in one hook, and keeps what was answered."""
 
     def __init__(self, hook: str, label: str = "Asking") -> None:
@@ -107,7 +92,7 @@ class Asking(Middleware):
     def name(self) -> str:
         return self.label
 
-    def ask(self, hook: str) -> None:
+    def at(self, hook: str) -> None:
         if hook != self.hook:
             return
         was, _, state = get_interrupt_state(str)
@@ -116,39 +101,6 @@ class Asking(Middleware):
             self.got.append((state, data))
         elif not self.got or was:
             stateful_interrupt(f"{self.label}.{hook}?", f"{self.label} state")
-
-    async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
-        self.ask("before_agent")
-        return input
-
-    async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        self.ask("before_model")
-        return messages
-
-    async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
-        self.ask("around_model")
-        return await call_next(call)
-
-    async def after_model(self, response: ModelResponse) -> ModelResponse:
-        self.ask("after_model")
-        return response
-
-    async def after_tools(self, message: ModelRequest) -> ModelRequest:
-        self.ask("after_tools")
-        return message
-
-    async def after_agent(self, text: str) -> None:
-        self.ask("after_agent")
-
-
-HOOKS = [
-    "before_agent",
-    "before_model",
-    "around_model",
-    "after_model",
-    "after_tools",
-    "after_agent",
-]
 
 
 async def test_e062_hooks_on_run_and_on_resume() -> None:
@@ -208,27 +160,9 @@ async def test_the_first_middleware_is_the_outermost() -> None:
     assert seen[-2:] == ["2 after_agent done", "1 after_agent done"]
 
 
-async def test_e064_an_interrupt_in_before_model() -> None:
-    asking = Asking("before_model")
-    world = World([say("done")], options={"middlewares": [asking]})
-
-    first = await world.run()
-
-    (context,) = contexts(first).values()
-    assert str(context.address) == "agent:A"
-    assert context.is_root_cause
-    assert context.parent is not None
-    assert str(context.parent.address) == "agent:A"
-    assert context.info == "Asking.before_model?"
-    assert [model.calls for model in world.models] == [0]
-    assert brief(await world.resume({context.id: "go"})) == ["says done"]
-    assert asking.got == [("Asking state", "go")]
-    assert sum(model.calls for model in world.models) == 1
-
-
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
-async def test_each_hook_may_ask(hook: str, durability: str) -> None:
+async def test_e064_each_hook_may_ask(hook: str, durability: str) -> None:
     tool = Plain("t")
     asking = Asking(hook)
     world = World(
@@ -240,7 +174,10 @@ async def test_each_hook_may_ask(hook: str, durability: str) -> None:
 
     first = await world.run()
     (context,) = contexts(first).values()
-    assert context.info == f"Asking.{hook}?"
+    assert (context.info, str(context.address)) == (f"Asking.{hook}?", "agent:A")
+    assert context.is_root_cause
+    assert context.parent is not None
+    assert str(context.parent.address) == "agent:A"
     second = await world.resume({context.id: "go"})
 
     assert asking.got == [("Asking state", "go")]
@@ -304,7 +241,7 @@ async def test_a_question_before_the_agent_leaves_its_calls_waiting() -> None:
         async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
             Late.runs += 1
             if Late.runs > 1:
-                self.ask("before_agent")
+                self.at("before_agent")
             return input
 
     pay, late = Plain("pay"), Late("before_agent")
@@ -569,33 +506,3 @@ async def test_agents_in_one_run_do_not_share_local_values() -> None:
         assert brief(await collect(Runner(agent).query("hi"))) == ["says x"]
     with pytest.raises(OutsideRunError):
         run_local_values()
-
-
-async def test_hooks_may_call_what_they_override() -> None:
-    class Polite(Middleware):
-        async def before_agent(self, input: AgentInput) -> AgentInput:  # noqa: A002
-            return await super().before_agent(input)
-
-        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-            return await super().before_model(messages)
-
-        async def around_model(self, call: ModelCall, call_next: CallNext) -> ModelResponse:
-            return await super().around_model(call, call_next)
-
-        async def after_model(self, response: ModelResponse) -> ModelResponse:
-            return await super().after_model(response)
-
-        async def after_tools(self, message: ModelRequest) -> ModelRequest:
-            return await super().after_tools(message)
-
-        async def after_agent(self, text: str) -> None:
-            await super().after_agent(text)
-
-        def wrap_tool(self, tool: Tool) -> Tool:
-            return ToolWrapper(super().wrap_tool(tool))
-
-    world = World(
-        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [Polite()]}
-    )
-
-    assert brief(await world.run()) == ["calls t#c1", "tool t#c1 ran: t ok {}", "says done"]
