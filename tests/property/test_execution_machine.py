@@ -28,7 +28,6 @@ from agents import (
     InterruptContext,
     MemoryCheckpointStore,
     MemoryMessageLog,
-    ResumeParams,
     ReviewEditInfo,
     Runner,
     idempotency_key,
@@ -221,7 +220,7 @@ class Process:
                     events = runner.recover("1")
                 else:
                     answers = await self._answers(await runner.pending("1"))
-                    events = runner.resume_with_params("1", ResumeParams(targets=answers))
+                    events = runner.resume("1", answers)
                 async for _ in events:
                     pass
         except OVERTAKEN:

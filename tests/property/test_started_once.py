@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents import Agent, InDoubtInfo, InDoubtResult, MemoryCheckpointStore, ResumeParams, Runner
+from agents import Agent, InDoubtInfo, InDoubtResult, MemoryCheckpointStore, Runner
 from agents.core.checkpoint import CheckpointStatus
 from tests.property.worlds.askers import ASKERS, Office
 from tests.support.halves import first_rows
@@ -37,7 +37,7 @@ async def play(
             targets: dict[str, object] = dict.fromkeys((context.id for context in asked), "yes")
             answered |= {context.id for context in asked if context.is_root_cause} - in_doubt
             targets |= dict.fromkeys(in_doubt, InDoubtResult(choice=choice))  # type: ignore[arg-type]
-            await collect(runner.resume_with_params("1", ResumeParams(targets=targets)))
+            await collect(runner.resume("1", targets))
     pytest.fail("the run did not end")
 
 

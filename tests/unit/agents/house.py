@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from agents.policy import Allow, ApplicationPolicy, Ask, Deny, PolicyCall, Ruling
 
 Rules = Callable[[PolicyCall], Ruling]
+
+
+@dataclass
+class ByAmount:
+    """A policy in code: what it says of a call depends on `x`."""
+
+    rulings: Mapping[int, Ruling]
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        return self.rulings[call.arguments["x"]]  # type: ignore[index]
 
 
 @dataclass

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -257,13 +258,43 @@ def yes(context: InterruptContext, by: str = "U1") -> object:
     return context.info.approve(by=by)
 
 
-def no(context: InterruptContext, reason: str | None = None) -> object:
+def no(context: InterruptContext, reason: str | None = None, by: str = "U1") -> object:
     assert isinstance(context.info, ApprovalInfo)
-    return context.info.reject(reason, by="U1")
+    return context.info.reject(reason, by=by)
 
 
 class Died(BaseException):
     """The process was killed."""
+
+
+def die(_: object) -> str:
+    """Be the body of a tool whose process is killed."""
+    raise Died
+
+
+async def dies_in(tool: Plain, work: Awaitable[object]) -> None:
+    """Kill the process while this work is in the tool."""
+    body, tool.body = tool.body, die
+    with pytest.raises(Died):
+        await work
+    tool.body = body
+
+
+async def tamper(store: object, change: Callable[[str], str]) -> None:
+    """Change the stored text of run "1"."""
+    assert isinstance(store, MemoryCheckpointStore)
+    stored = await store.load("1")
+    assert stored is not None
+    text = change(stored.data)
+    assert text != stored.data
+    await store.save("1", text, status=stored.status, expected_version=stored.version)
+
+
+def without_state(text: str) -> str:
+    """A checkpoint whose interrupted component has lost its state."""
+    data = json.loads(text)
+    data["waiting"]["state"] = "x"
+    return json.dumps(data)
 
 
 class DyingStore:

@@ -25,7 +25,6 @@ from agents.prebuilt.files import (
     read_files,
 )
 from agents.runner import Runner
-from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import Plain, collect, yes
 
 
@@ -184,8 +183,9 @@ async def test_agents_of_a_run_share_the_files_over_a_restart() -> None:
     last = events[-1]
     assert isinstance(last, InterruptEvent)
     rest: list[Turn] = [say("edited"), call("read_file", {"path": "/plan.md"}), say("done")]
-    params = ResumeParams(targets={last.contexts[0].id: yes(last.contexts[0])})
-    events = await collect(deep(rest, store, tools=tools).resume_with_params("1", params))
+    events = await collect(
+        deep(rest, store, tools=tools).resume("1", {last.contexts[0].id: yes(last.contexts[0])})
+    )
     results = [event.result for event in events if isinstance(event, ToolEvent)]
     assert results == ["edited", "1\tgo home"]
 
@@ -196,8 +196,11 @@ async def test_a_command_runs_when_a_person_has_approved_it() -> None:
     [*_, last] = await collect(first.query("Go.", checkpoint_id="1"))
     assert isinstance(last, InterruptEvent)
     assert shell.ran == []
-    params = ResumeParams(targets={last.contexts[0].id: yes(last.contexts[0])})
-    events = await collect(deep([say("ok")], store, shell=shell).resume_with_params("1", params))
+    events = await collect(
+        deep([say("ok")], store, shell=shell).resume(
+            "1", {last.contexts[0].id: yes(last.contexts[0])}
+        )
+    )
     [done] = [event for event in events if isinstance(event, ToolEvent)]
     assert (done.outcome, done.result, shell.ran) == (ToolOutcome.RAN, "did ls -l", ["ls -l"])
 

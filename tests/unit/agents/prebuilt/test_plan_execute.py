@@ -38,7 +38,7 @@ from agents.runs.answers import ResumeParams
 from agents.workflows import ParallelAgent
 from agents.workflows.transfer import transfer_tool_to
 from tests.support.halves import first
-from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, no, yes
+from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, no, tamper, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 
 SCRIPTS: dict[str, list[Turn]] = {
@@ -386,12 +386,7 @@ async def test_a_part_that_lost_its_state_is_an_error() -> None:
         )
     )
     context = pending(await team.run())["executor"]
-    store = team.store
-    assert isinstance(store, MemoryCheckpointStore)
-    stored = await store.load("1")
-    assert stored is not None
-    text = stored.data.replace('"slot":"plan"', '"slot":"other"')
-    await store.save("1", text, status=stored.status, expected_version=stored.version)
+    await tamper(team.store, lambda text: text.replace('"slot":"plan"', '"slot":"other"'))
 
     with pytest.raises(CheckpointDecodeError, match="'executor' has lost"):
         await team.resume({context.id: "D"})

@@ -14,13 +14,12 @@ from agents.core.calls import BreakLoop, Exit, ToolReturn
 from agents.core.codec import Json
 from agents.core.errors import CheckpointConflictError, CheckpointDecodeError
 from agents.core.events import ToolFinished, ToolInterrupted, ToolStarted
-from agents.core.observers import RunEvent, ToolOutcome
+from agents.core.observers import RunEvent
 from agents.core.scope import StartingCall
 from agents.gates.approval import Gate, approval_gate
 from agents.memory import MemoryCheckpointStore
 from agents.middlewares import Middleware, ToolErrorHandler, ToolRetryMiddleware
 from agents.models import call, say
-from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import (
     Died,
     Plain,
@@ -28,6 +27,7 @@ from tests.unit.agents.support import (
     brief,
     collect,
     contexts,
+    die,
     follow,
     no,
     yes,
@@ -51,10 +51,6 @@ class ToolNews:
 
 async def no_sleep(_: float) -> None:
     await asyncio.sleep(0)
-
-
-def die(_: dict[str, Json]) -> str:
-    raise Died
 
 
 async def died_beside(action: ToolReturn) -> tuple[World, MemoryCheckpointStore, Plain]:
@@ -183,8 +179,7 @@ async def test_observers_hear_of_starts_waits_and_results() -> None:
     ]
     news.lines.clear()
     asked = contexts(events)["c1"]
-    params = ResumeParams(targets={asked.id: no(asked)})
-    await collect(world.runner(observers=[news]).resume_with_params("1", params))
+    await collect(world.runner(observers=[news]).resume("1", {asked.id: no(asked)}))
     assert news.lines == ["ToolStarted pay#c1", "ToolFinished pay#c1 rejected"]
 
 
@@ -229,13 +224,6 @@ async def test_what_is_no_text_is_written_as_json() -> None:
     world = World([call("odd", id="c1"), say("done")], [Odd("odd")])
 
     assert brief(await world.run())[1] == 'tool odd#c1 ran: {"n":1}'
-
-
-async def test_an_outcome_of_its_own_is_kept() -> None:
-    tool = Plain("t", lambda _: ToolReturn("nobody there", ToolOutcome.EXPIRED))
-    world = World([call("t", id="c1"), say("done")], [tool])
-
-    assert brief(await world.run())[1] == "tool t#c1 expired: nobody there"
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])

@@ -33,7 +33,6 @@ from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
-from agents.runs.answers import ResumeParams
 from agents.tools.call import execute
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
@@ -62,7 +61,7 @@ async def stop_when(
     events = (
         runner.query("hi", checkpoint_id="1", cancel=token)
         if targets is None
-        else runner.resume_with_params("1", ResumeParams(targets=targets), cancel=token)
+        else runner.resume("1", targets, cancel=token)
     )
     error = await stopped(events, inside, token)
     waiting: tuple[InterruptContext, ...] = error.value.contexts
@@ -239,8 +238,7 @@ async def test_i6_what_still_waits_inside_a_stopped_call_stays_answerable() -> N
     world = World([call("form", id="c1"), say("done")], [tool])
     x, y = contexts(await world.run()).values()
     token = CancelToken()
-    params = ResumeParams(targets={x.id: "1"})
-    await stopped(world.runner().resume_with_params("1", params, cancel=token), inside, token)
+    await stopped(world.runner().resume("1", {x.id: "1"}, cancel=token), inside, token)
 
     (left,) = await world.pending()
     assert (left.id, left.info) == (y.id, "y?")
@@ -398,7 +396,7 @@ async def test_an_entry_that_is_being_written_is_not_cut_off() -> None:
     asked = contexts(await world.run())
     targets = {context.id: yes(context) for context in asked.values()}
     token = CancelToken()
-    events = world.runner().resume_with_params("1", ResumeParams(targets=targets), cancel=token)
+    events = world.runner().resume("1", targets, cancel=token)
     task = asyncio.ensure_future(collect(events))
     await writing.wait()
     token.cancel()

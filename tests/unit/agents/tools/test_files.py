@@ -22,7 +22,7 @@ from agents.core.tools import Tool
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
 from agents.models import call, say
-from tests.unit.agents.support import Died, Plain, World, yes
+from tests.unit.agents.support import Died, Plain, World, die, yes
 
 PICTURE = BinaryContent(data=b"\x89PNG\xff\x00", media_type="image/png")
 LINK = ImageUrl(url="https://example.com/a.png")
@@ -122,9 +122,6 @@ async def test_they_are_kept_while_a_call_beside_them_waits() -> None:
 
 
 async def test_behind_a_gate_and_after_a_crash() -> None:
-    def die(arguments: object) -> object:
-        raise Died
-
     rest: list[Tool] = [approval_gate(both), Plain("late", die)]
     world = World([[call("both", id="c1")], call("late"), say("I see.")], rest, durability="step")
     [waiting] = (await world.run())[-1].contexts  # type: ignore[union-attr]

@@ -15,7 +15,6 @@ from agents.core.scope import StartingCall
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate
 from agents.models import call, say
-from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 
@@ -49,7 +48,7 @@ async def stop_inside(
     if is_gated:
         asked = contexts(await collect(runner.query("hi", checkpoint_id="1")))
         targets = {context.id: yes(context) for context in asked.values()}
-        events = runner.resume_with_params("1", ResumeParams(targets=targets), cancel=token)
+        events = runner.resume("1", targets, cancel=token)
     else:
         events = runner.query("hi", checkpoint_id="1", cancel=token)
     lines: list[str] = []

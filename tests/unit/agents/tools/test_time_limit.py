@@ -20,7 +20,6 @@ from agents.core.messages import PlannedCall
 from agents.core.scope import RunContext, Scope, StartingCall, entered
 from agents.gates.approval import approval_gate
 from agents.models import call, say
-from agents.runs.answers import ResumeParams
 from agents.tools.call import execute
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Asker, Plain, World, brief, collect, contexts, yes
@@ -40,7 +39,7 @@ async def approved(world: World, **options: timedelta) -> list[AgentEvent]:
     runner = world.runner(**options)  # type: ignore[arg-type]
     asked = contexts(await collect(runner.query("hi", checkpoint_id="1")))
     targets = {context.id: yes(context) for context in asked.values()}
-    return await collect(runner.resume_with_params("1", ResumeParams(targets=targets)))
+    return await collect(runner.resume("1", targets))
 
 
 async def test_a_tool_without_a_gate_fails_and_the_model_reads_that_it_may_have_acted() -> None:
