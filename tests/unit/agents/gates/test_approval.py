@@ -15,7 +15,6 @@ from agents.core.asking.answers import (
     ApprovalResult,
     Cancelled,
     Denied,
-    Expired,
     NoApprovers,
     ReviewEditResult,
     Withdrawn,
@@ -31,7 +30,6 @@ from agents.core.scope import current_address
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.decorator import tool
-from agents.gates.rulings import GateState
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import collect
 
@@ -159,16 +157,6 @@ async def test_rejected_runs_nothing_and_tells_the_reason(till: Till) -> None:
     assert not stage.started
 
 
-async def test_expired_is_not_a_rejection(till: Till) -> None:
-    stage, _ = await approval(till)
-    result = await stage.answer(Expired(waited="8 hours"))
-    assert result is not None
-    assert result.outcome is ToolOutcome.EXPIRED
-    assert result.text.startswith("Nobody answered in time (8 hours); the call to 'pay' did not")
-    assert "This is not a rejection." in result.text
-    assert till.paid == []
-
-
 @pytest.mark.parametrize(
     ("answer", "fact"),
     [
@@ -187,16 +175,6 @@ async def test_i9_withdrawn_and_undecidable_are_facts_of_their_own(
     assert result.outcome is ToolOutcome.CANCELLED
     assert result.text.startswith(fact)
     assert result.text.endswith("This is not a rejection. Reason: use 6")
-    assert till.paid == []
-
-
-async def test_cancelled_is_a_fact_of_its_own(till: Till) -> None:
-    stage, _ = await review(till)
-    result = await stage.answer(Cancelled(by="U1", reason="wrong thread"))
-    assert result is not None
-    assert result.outcome is ToolOutcome.CANCELLED
-    assert "cancelled" in result.text
-    assert "wrong thread" in result.text
     assert till.paid == []
 
 
@@ -329,16 +307,6 @@ async def test_lost_state_runs_nothing(till: Till) -> None:
     stage.point = replace(stage.point, state="what?")
     with pytest.raises(ToolError, match="has lost what it asked"):
         await stage.answer(info.approve())
-    assert till.paid == []
-
-
-async def test_state_that_was_tampered_with_runs_nothing(till: Till) -> None:
-    stage, info = await approval(till)
-    assert stage.point is not None
-    forged = GateState(info=info, approved=True, arguments={**FULL, "euros": 9}, digest=info.digest)
-    stage.point = replace(stage.point, state=encode(forged))
-    with pytest.raises(ToolError, match="nobody agreed"):
-        await stage.run()
     assert till.paid == []
 
 

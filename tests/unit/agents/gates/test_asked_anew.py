@@ -9,9 +9,8 @@ from agents.core.asking.infos import ApprovalInfo
 from agents.gates import approval_gate, policy_gate
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, Ruling
-from tests.unit.agents.gates.test_votes import ByAmount
-from tests.unit.agents.house import TestHouse, always
-from tests.unit.agents.support import Plain, World, brief, contexts
+from tests.unit.agents.house import ByAmount, TestHouse, always
+from tests.unit.agents.support import Plain, World, brief, contexts, yes
 
 PAY: list[Turn] = [call("pay", {"x": 5}, id="c1"), say("done")]
 ANEW = Reasked(reason="The rules have changed.")
@@ -67,8 +66,7 @@ async def test_people_around_it_are_asked_again_too() -> None:
         list(PAY), [policy_gate(inner, AllowList(["pay"]))], policy=house, durability="step"
     )
     first = contexts(await made.run())["c1"]
-    assert isinstance(first.info, ApprovalInfo)
-    second = contexts(await made.resume({first.id: first.info.approve(by="UADA")}))["c1"]
+    second = contexts(await made.resume({first.id: yes(first, by="UADA")}))["c1"]
     third = contexts(await made.resume({second.id: ANEW}))["c1"]
     assert isinstance(third.info, ApprovalInfo)
     assert (third.info.rule, third.info.counted, pay.calls) == ("file + second", (), [])

@@ -12,9 +12,8 @@ from agents.core.interrupt import interrupt
 from agents.gates import approval_gate, policy_gate
 from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall
-from tests.unit.agents.gates.test_votes import ByAmount
-from tests.unit.agents.house import TestHouse, always
-from tests.unit.agents.support import Plain, World, brief, contexts
+from tests.unit.agents.house import ByAmount, TestHouse, always
+from tests.unit.agents.support import Plain, World, brief, contexts, yes
 
 FILE = Ask(rule="file")
 BY_GRANT = Allow(rule="file", terms="terms of file", grant="g1")
@@ -85,8 +84,7 @@ async def test_a_call_that_people_approved_uses_no_grant_given_meanwhile() -> No
     made, pay = world(house)
     context = contexts(await made.run())["c1"]
     house.found = BY_GRANT
-    assert isinstance(context.info, ApprovalInfo)
-    await made.resume({context.id: context.info.approve(by="UADA")})
+    await made.resume({context.id: yes(context, by="UADA")})
     assert (len(house.asked), pay.calls, house.noted) == (1, [{"x": 5}], [])
 
 
@@ -107,7 +105,6 @@ async def test_who_is_asked_inside_of_an_approved_gate_cannot_be_left_out() -> N
     )
     first = contexts(await made.run())["c1"]
     house.found = BY_GRANT
-    assert isinstance(first.info, ApprovalInfo)
-    second = contexts(await made.resume({first.id: first.info.approve(by="UADA")}))["c1"]
+    second = contexts(await made.resume({first.id: yes(first, by="UADA")}))["c1"]
     assert isinstance(second.info, ApprovalInfo)
     assert (second.info.rule, pay.calls, len(house.asked)) == ("second", [], 1)

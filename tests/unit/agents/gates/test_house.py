@@ -39,9 +39,18 @@ from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import House, current_house
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.gates.test_votes import ByAmount
-from tests.unit.agents.house import TestHouse, always, by_amount, combined
-from tests.unit.agents.support import Died, Plain, World, brief, collect, contexts
+from tests.unit.agents.house import ByAmount, TestHouse, always, by_amount, combined
+from tests.unit.agents.support import (
+    Died,
+    Plain,
+    World,
+    brief,
+    collect,
+    contexts,
+    die,
+    dies_in,
+    yes,
+)
 
 FILE = Ask(rule="file")
 EDITS = Ask(rule="file", kind="review")
@@ -343,8 +352,7 @@ async def test_a_denial_that_came_into_force_meanwhile_stops_an_approved_call(
     made = world(gate(pay) if gate else pay, house)  # type: ignore[operator]
     context = contexts(await made.run())["c1"]
     house.rules = always(Deny("closed", "no-pay"))
-    assert isinstance(context.info, ApprovalInfo)
-    events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
+    events = brief(await made.resume({context.id: yes(context, by="UADA")}))
     assert any("refused" in line and "closed" in line for line in events)
     assert (pay.calls, house.acts) == ([], ["deny pay no-pay"])
 
@@ -354,8 +362,7 @@ async def test_a_card_keeps_the_ruling_that_it_was_asked_under() -> None:
     made = world(pay, house)
     context = contexts(await made.run())["c1"]
     house.rules = always(Ask(rule="newer"))
-    assert isinstance(context.info, ApprovalInfo)
-    await made.resume({context.id: context.info.approve(by="UADA")})
+    await made.resume({context.id: yes(context, by="UADA")})
     assert pay.calls == [{"x": 5}]
 
 
@@ -428,8 +435,7 @@ async def test_a_failure_right_before_the_start_makes_an_approved_call_wait(
     pay, house = Plain("pay"), Faulty(always(FILE), fails=fails, patience=3)
     made = world(pay, house)
     context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
-    events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
+    events = brief(await made.resume({context.id: yes(context, by="UADA")}))
     assert len(pay.calls) == runs
     assert any("refused" in line for line in events) is not bool(runs)
     assert house.waits == [(1, tries) for tries in range(fails)]
@@ -439,9 +445,8 @@ async def test_a_denial_ends_the_wait() -> None:
     pay, house = Plain("pay"), Faulty(always(FILE), fails=1, patience=3)
     made = world(pay, house)
     context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
     house.rules = always(Deny("closed", "no-pay"))
-    await made.resume({context.id: context.info.approve(by="UADA")})
+    await made.resume({context.id: yes(context, by="UADA")})
     assert (pay.calls, house.acts, len(house.waits)) == ([], ["deny pay no-pay"], 1)
 
 
@@ -479,13 +484,7 @@ async def test_a_call_that_a_rule_allowed_is_in_doubt_when_its_process_dies() ->
     pay, house = Plain("pay"), TestHouse(always(SMALL))
     made = world(pay, house)
 
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
-    pay.body = die
-    with pytest.raises(Died):
-        await made.run()
-    pay.body = None
+    await dies_in(pay, made.run())
     doubt = contexts(await made.recover())["c1"]
     assert isinstance(doubt.info, InDoubtInfo)
     assert doubt.info.frozen == {"terms": "who decides about doubts"}
@@ -498,12 +497,7 @@ async def test_a_doubt_is_not_run_again_against_a_denial_in_force() -> None:
     pay, house = Plain("pay"), TestHouse(always(SMALL))
     made = world(pay, house)
 
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
-    pay.body = die
-    with pytest.raises(Died):
-        await made.run()
+    await dies_in(pay, made.run())
     doubt = contexts(await made.recover())["c1"]
     house.rules = always(Deny("closed", "no-pay"))
     await made.resume({doubt.id: InDoubtResult(choice="again")})
@@ -560,9 +554,8 @@ async def test_calls_of_an_agent_in_a_tool_are_judged_and_so_is_the_agent() -> N
         AgentTool(inner), house, [call("helper", {"request": "pay"}, id="c1"), say("done")]
     )
     context = contexts(await made.run())["i1"]
-    assert isinstance(context.info, ApprovalInfo)
     assert house.acts == ["allow helper helper"]
-    await made.resume({context.id: context.info.approve(by="UADA")})
+    await made.resume({context.id: yes(context, by="UADA")})
     assert pay.calls == [{"x": 5}]
     assert house.acts == ["allow helper helper"]
 
@@ -583,10 +576,9 @@ async def test_what_the_house_asked_is_refused_when_there_is_no_house_any_more()
     pay, house = Plain("pay"), TestHouse(always(FILE))
     made = world(pay, house)
     context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
     made.policy = None
     with pytest.raises(Exception, match=r"gate\.house"):
-        await made.resume({context.id: context.info.approve(by="UADA")})
+        await made.resume({context.id: yes(context, by="UADA")})
     assert pay.calls == []
 
 
@@ -727,8 +719,7 @@ async def test_a_lapsed_decision_is_ruled_anew(then: Ruling, runs: int, acts: li
 
     made.before_start = too_old
     context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
-    events = await made.resume({context.id: context.info.approve(by="UADA")})
+    events = await made.resume({context.id: yes(context, by="UADA")})
     assert (len(pay.calls), house.acts) == (runs, acts)
     if isinstance(then, Ask):
         info = contexts(events)["c1"].info
@@ -744,14 +735,10 @@ async def test_a_rule_that_allows_what_has_lapsed_says_who_decides_about_a_doubt
     async def too_old(call: StartingCall) -> Mapping[str, Json] | AskAgain:
         return AskAgain("it is too old") if call.decisions else {}
 
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
     made.before_start, pay.body = too_old, die
     context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
     with pytest.raises(Died):
-        await made.resume({context.id: context.info.approve(by="UADA")})
+        await made.resume({context.id: yes(context, by="UADA")})
     doubt = contexts(await made.recover())["c1"].info
     assert isinstance(doubt, InDoubtInfo)
     assert doubt.frozen == {"terms": "who decides about doubts"}
@@ -761,8 +748,7 @@ async def test_the_last_word_is_about_a_call_that_code_lets_run() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
     made = world(approval_gate(pay), house)
     context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
-    await made.resume({context.id: context.info.approve(by="UADA")})
+    await made.resume({context.id: yes(context, by="UADA")})
     asked, last = (code for _, _, code, _ in house.judged)
     assert isinstance(asked, Ask)
     assert last == Allow()
@@ -784,7 +770,6 @@ async def test_a_gate_that_demands_nothing_lets_nothing_run_without_the_house() 
 
     made.before_start = too_old
     context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
-    events = brief(await made.resume({context.id: context.info.approve(by="UADA")}))
+    events = brief(await made.resume({context.id: yes(context, by="UADA")}))
     assert pay.calls == []
     assert any("no rule lets this call" in line for line in events)

@@ -21,7 +21,7 @@ from agents.models import call, say
 from agents.policy import Allow, Deny, RulePolicy, Ruling
 from tests.unit.agents.gates.test_granted import BY_GRANT, FILE, GrantingHouse
 from tests.unit.agents.house import always
-from tests.unit.agents.support import Died, Plain, World, brief, contexts, yes
+from tests.unit.agents.support import Plain, World, brief, contexts, dies_in, yes
 
 FROZEN = Park(reason="Everything is frozen.", kept={"since_ms": 5})
 
@@ -161,14 +161,9 @@ async def test_a_call_that_waited_and_asks_goes_on_after_its_answer() -> None:
 async def test_a_doubt_that_runs_again_waits_with_its_decision() -> None:
     switch, pay = Switch(is_on=False), Plain("pay")
 
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
     world = a_world(switch, approval_gate(pay))
     asked = contexts(await world.run())["c1"]
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: yes(asked)})
+    await dies_in(pay, world.resume({asked.id: yes(asked)}))
     doubt = contexts(await world.recover())["c1"]
     switch.is_on, pay.body = True, None
     waits = contexts(await world.resume({doubt.id: InDoubtResult(choice="again")}))["c1"]

@@ -22,7 +22,6 @@ from agents.middlewares.retry import ToolRetryMiddleware
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy.base import Allow
 from agents.runner import Runner
-from agents.runs.answers import ResumeParams
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.graph.support import Lab, State, chain
 from tests.unit.agents.policy.test_rules import Says
@@ -121,8 +120,7 @@ async def test_i5_an_agent_tool_that_is_retried(*, is_failing: bool) -> None:
     runner = Runner(outer, checkpoint_store=MemoryCheckpointStore())
     await collect_all(runner.query("Pay.", checkpoint_id="1"))
     [waiting] = await runner.pending("1")
-    params = ResumeParams(targets={waiting.id: yes(waiting)})
-    events = await collect_all(runner.resume_with_params("1", params))
+    events = await collect_all(runner.resume("1", {waiting.id: yes(waiting)}))
     [done] = [event for event in events if isinstance(event, ToolEvent) and not event.is_inner]
     assert (done.result, done.outcome) == ("paid", ToolOutcome.RAN)
     assert tool.calls == [{"x": 1}]

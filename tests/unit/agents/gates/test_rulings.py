@@ -24,23 +24,14 @@ from agents.gates.complete import fill_arguments
 from agents.gates.decorator import tool
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig
 from agents.gates.questions import CallChoiceInfo, Choice, ParametersInfo
-from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling, all_of
+from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy, all_of
 from agents.tools import Tool
+from tests.unit.agents.house import ByAmount
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain
 
 MIA = Ask(rule="big", approvers=("UMIA",))
 ANYBODY = Ask(kind="review", rule="small")
-
-
-@dataclass
-class ByAmount:
-    """A policy of one's own: what it says of a call depends on `x`."""
-
-    rulings: Mapping[int, Ruling]
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        return self.rulings[call.arguments["x"]]  # type: ignore[index]
 
 
 def staged(made: Tool, x: int = 5) -> Stage:
@@ -295,6 +286,7 @@ async def test_f6_who_approved_outside_does_not_fill_in() -> None:
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UADA"))
     await stage.answer(stage.question(ParametersInfo).complete({"x": 5}, by="UADA"))
+    assert "UADA has agreed in another gate" in str(stage.refusals[0])
     assert pay.calls == []
     await stage.answer(stage.question(ParametersInfo).complete({"x": 5}, by="UBEN"))
     assert pay.calls == [{"x": 5}]

@@ -36,7 +36,6 @@ from agents.gates import (
 from agents.models import ScriptedModel, Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
 from agents.runner import Runner
-from agents.runs.answers import ResumeParams
 from agents.tools import Tool
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.support import Plain, World, brief, collect, contexts
@@ -191,8 +190,7 @@ async def test_d03_e065_a_gate_around_an_agent_keeps_its_own_state(kind: str) ->
 
     async def answer() -> list[object]:
         (context,) = await runner().pending("1")
-        params = ResumeParams(targets={context.id: agreed(context.info)})
-        return list(await collect(runner().resume_with_params("1", params)))
+        return list(await collect(runner().resume("1", {context.id: agreed(context.info)})))
 
     await collect(runner().query("hi", checkpoint_id="1"))
     assert inner_model.calls == 0

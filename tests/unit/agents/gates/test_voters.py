@@ -13,7 +13,8 @@ from agents.gates import approval_gate, policy_gate, review_edit_gate
 from agents.gates.decorator import tool
 from agents.gates.human import HumanResponse
 from agents.policy import AllowList, Ask
-from tests.unit.agents.gates.test_votes import NOT_THE_EDITOR, ByAmount
+from tests.unit.agents.gates.test_votes import NOT_THE_EDITOR
+from tests.unit.agents.house import ByAmount
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain
 

@@ -25,22 +25,13 @@ from agents.gates.rulings import GateState
 from agents.gates.votes import Vote
 from agents.policy import Allow, Ask, PolicyCall, Ruling
 from agents.tools import Tool
+from tests.unit.agents.house import ByAmount
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import Plain, collect
 
 MIA = Ask(rule="big", approvers=("UMIA",))
 ANYBODY = Ask(kind="review", rule="small")
 NOT_THE_EDITOR = replace(ANYBODY, exclude_editors=True)
-
-
-@dataclass
-class ByAmount:
-    """A policy of one's own: what it says of a call depends on `x`."""
-
-    rulings: Mapping[int, Ruling]
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        return self.rulings[call.arguments["x"]]  # type: ignore[index]
 
 
 @dataclass
@@ -238,18 +229,6 @@ async def test_who_agreed_for_a_gate_may_agree_again_to_what_was_filled_in() -> 
     assert (info.rule, info.counted, paid) == ("strangers", ("UADA",), [])
     await stage.answer(info.approve(by="UMIA"))
     assert paid == [(5, "Eve")]
-
-
-async def test_f6_who_agreed_outside_does_not_fill_in_what_was_open() -> None:
-    paid: list[tuple[int, str]] = []
-    stage = await asked(approval_gate(fill_arguments(to_whom(paid), ["to"])))
-    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
-    assert (
-        await stage.answer(stage.question(ParametersInfo).complete({"to": "Ben"}, by="UMIA"))
-        is None
-    )
-    assert "UMIA has agreed in another gate" in str(stage.refusals[0])
-    assert paid == []
 
 
 async def test_f7_lapse_after_a_second_approval_still_shows_the_first_call() -> None:
