@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from agents import ChatModelAgent, MemoryCheckpointStore, Runner, approval_gate
+from agents import ChatModelAgent, MemoryCheckpointStore, Runner
 from agents.agent import AgentEvent, TextDelta
 from agents.core.cancel import CancelInfo, CancelMode, CancelToken
 from agents.core.errors import RunCancelledError
@@ -125,17 +125,3 @@ async def test_while_the_model_thinks(streaming: bool) -> None:
     texts = [event.text for event in received if isinstance(event, TextDelta)]
     assert texts == (["half a "] if streaming else [])
     assert brief(await collect(runner.resume("1")))[-1] == "says done"
-
-
-async def test_a_question_that_comes_first_absorbs_it() -> None:
-    token = CancelToken()
-    token.cancel("after_tools")
-    world = World([call("pay", id="c1"), say("done")], [approval_gate(Plain("pay"))])
-
-    received: list[AgentEvent] = []
-    with pytest.raises(RunCancelledError) as caught:
-        await follow(world.runner().query("hi", checkpoint_id="1", cancel=token), received)
-
-    (context,) = caught.value.contexts
-    assert str(context.address) == "agent:A;tool:pay:c1"
-    assert [question.id for question in await world.pending()] == [context.id]

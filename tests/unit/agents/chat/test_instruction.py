@@ -128,9 +128,8 @@ async def test_a_new_instruction_that_names_more_is_refused() -> None:
     context = contexts(events)["c1"]
 
     office.instruction = "user is {u}, boss is {b}"
-    params = ResumeParams(targets={context.id: yes(context)})
     with pytest.raises(CheckpointDecodeError, match="'b' was not kept"):
-        await collect(office.runner().resume_with_params("1", params))
+        await collect(office.runner().resume("1", {context.id: yes(context)}))
 
 
 def test_a_function_that_became_a_text_is_rendered_as_text() -> None:

@@ -24,7 +24,6 @@ from agents import (
     ChatModelAgent,
     MemoryCheckpointStore,
     MemoryMessageLog,
-    ResumeParams,
     Runner,
     ScriptedModel,
     ToolReturn,
@@ -213,9 +212,8 @@ async def test_a_gate_that_is_gone_is_noticed_without_a_topology(change: str) ->
     runner = Runner(agent, checkpoint_store=store, message_log=log)
     (first, _) = await runner.pending("t#1")
 
-    params = ResumeParams(targets={first.id: yes(first)})
     with pytest.raises(AgentChangedError, match="was interrupted with approval"):
-        await collect(runner.resume_with_params("t#1", params))
+        await collect(runner.resume("t#1", {first.id: yes(first)}))
 
     assert pay.calls == []
     assert (await runner.pending("t#1"))[0].id == first.id

@@ -9,7 +9,6 @@ import pytest
 
 from agents import (
     AgentInput,
-    ApprovalInfo,
     ChatModelAgent,
     InterruptEvent,
     ScriptedModel,
@@ -33,7 +32,7 @@ from agents.core.errors import OutsideRunError
 from agents.graph import END, START, StateGraph
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State, values_of
-from tests.unit.agents.support import Plain, Solo
+from tests.unit.agents.support import Plain, Solo, yes
 
 
 def old_code() -> str:
@@ -66,8 +65,7 @@ async def test_a_tool_asks_at_its_own_address() -> None:
 async def test_behind_a_gate_people_are_asked_twice_and_the_gate_stays_passed() -> None:
     world = Solo(chat(approval_gate(legacy)))
     [gate] = await world.ask()
-    assert isinstance(gate.info, ApprovalInfo)
-    [inner] = await world.ask({gate.id: gate.info.approve(by="U1")})
+    [inner] = await world.ask({gate.id: yes(gate, by="U1")})
     assert inner.info == "Requires user approval"
     assert "done: go" in str(await world.answer({inner.id: "go"}))
 

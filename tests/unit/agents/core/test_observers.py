@@ -42,8 +42,7 @@ async def test_a_run_from_its_start_to_its_end() -> None:
     (context,) = await world.pending()
 
     runner = world.runner(observers=[observer])
-    params = ResumeParams(targets={context.id: yes(context)})
-    await collect(runner.resume_with_params("1", params))
+    await collect(runner.resume("1", {context.id: yes(context)}))
 
     assert observer == ["RunStarted(1)", "RunInterrupted(1)", "RunResumed(1)", "RunFinished(1)"]
     started, interrupted, resumed, finished = observer.events
@@ -62,7 +61,7 @@ async def test_an_interrupt_is_told_when_it_is_stored() -> None:
 
     runner = Runner(Asker("a"), checkpoint_store=store, observers=[look])
     await collect(runner.query("hi", checkpoint_id="1"))
-    await collect(runner.resume_with_params("1", ResumeParams(targets={"agent:a": "x"})))
+    await collect(runner.resume("1", {"agent:a": "x"}))
 
     assert seen == [
         (RunStarted, None),
@@ -137,7 +136,7 @@ async def test_what_was_refused_before_anything_ran_is_not_told() -> None:
     runner = world.runner(observers=[observer])
 
     with pytest.raises(UnknownInterruptError):
-        await collect(runner.resume_with_params("1", ResumeParams(targets={"nope": "x"})))
+        await collect(runner.resume("1", {"nope": "x"}))
     await collect(runner.resume_with_params("1", ResumeParams()))
     await collect(runner.recover("1"))
 

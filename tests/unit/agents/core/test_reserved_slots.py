@@ -23,7 +23,6 @@ from agents.core.component.state import get_resume_context, state_slot
 from agents.core.interrupt import interrupt
 from agents.models import call, say
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from agents.runs.answers import ResumeParams
 from tests.support.calls import OWN_CALL
 
 DOUBT = InDoubtInfo(tool_name="delete", arguments={"id": 99}, title="Delete record 1", call_id="c1")
@@ -60,7 +59,7 @@ async def test_i1_a_tool_cannot_have_itself_run_with_other_arguments(gate: str |
             if isinstance(asked.info, ApprovalInfo):
                 answer = ApprovalResult(approved=True, digest=asked.info.digest)
             targets = {asked.id: answer}
-            async for _ in runner.resume_with_params("t", ResumeParams(targets=targets)):
+            async for _ in runner.resume("t", targets):
                 pass
 
     with pytest.raises(AgentConfigError, match="'doubt'"):
