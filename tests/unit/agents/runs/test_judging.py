@@ -32,7 +32,7 @@ from agents.models import call, say
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
 from agents.tools import Tool
 from agents.workflows import AgentTool
-from tests.unit.agents.support import World, collect
+from tests.unit.agents.support import World, collect, yes
 
 RAN: list[int] = []
 LIMITS = RulePolicy(
@@ -126,8 +126,7 @@ async def test_gates_around_that_asked_are_known_with_what_they_let_pass() -> No
     world = a_world(policy_gate(review_edit_gate(pay), LIMITS), 500)
     await world.run()
     (first,) = await world.pending()
-    assert isinstance(first.info, ApprovalInfo)
-    await world.resume({first.id: first.info.approve(by="UMIA")})
+    await world.resume({first.id: yes(first, by="UMIA")})
     judgement = await judged(world, x=5)
     assert judgement is not None
     assert judgement.info is not None
@@ -257,8 +256,7 @@ async def test_people_whose_decision_has_lapsed_are_asked_whatever_they_agreed_t
     world.before_start = watch
     await world.run()
     (first,) = await world.pending()
-    assert isinstance(first.info, ApprovalInfo)
-    await world.resume({first.id: first.info.approve(by="UMIA")})
+    await world.resume({first.id: yes(first, by="UMIA")})
     judgement = await judged(world, x=5)
     assert judgement is not None
     assert judgement.info is not None

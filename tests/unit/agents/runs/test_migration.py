@@ -23,7 +23,6 @@ from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, say
 from agents.runner import Runner
 from agents.runs import document
-from agents.runs.answers import ResumeParams
 from agents.runs.document import MIGRATIONS, Claim, RunDocument, migrated
 from tests.unit.agents.support import brief, collect, contexts, no, yes
 
@@ -97,8 +96,7 @@ async def test_a_checkpoint_of_version_1_is_resumed_to_its_end() -> None:
     loaded = await stage("checkpoint-v1.json")
     first, second = await loaded.runner.pending("t#1")
 
-    params = ResumeParams(targets={second.id: no(second, "not today")})
-    events = await collect(loaded.runner.resume_with_params("t#1", params))
+    events = await collect(loaded.runner.resume("t#1", {second.id: no(second, "not today")}))
     assert brief(events)[0].startswith("tool pay#c3 rejected: ")
     assert "not today" in brief(events)[0]
     assert brief(events)[1:] == ["INT agent:clerk;tool:pay:c2"]
@@ -107,8 +105,7 @@ async def test_a_checkpoint_of_version_1_is_resumed_to_its_end() -> None:
     assert stored is not None
     assert from_text(stored.data)["schema"] == SCHEMA_VERSION == 1
 
-    params = ResumeParams(targets={first.id: yes(first)})
-    events = await collect(loaded.runner.resume_with_params("t#1", params))
+    events = await collect(loaded.runner.resume("t#1", {first.id: yes(first)}))
     assert brief(events) == ["tool pay#c2 ran: paid 5 to ana", "says All done."]
     assert PAID == ["5 to ana"]
     parts = [part for message in loaded.model.inputs[-1] for part in message.parts]
@@ -124,10 +121,9 @@ async def test_a_dead_run_of_version_1_is_recovered_with_its_claim_journal_and_l
     assert brief(events) == ["tool pay#c1 ran: paid 5 to ana", "INT agent:clerk;tool:pay:c2"]
     (context,) = await loaded.runner.pending("t#2")
     assert isinstance(context.info, InDoubtInfo)
-    params = ResumeParams(targets={context.id: InDoubtResult(choice="again")})
-    assert brief(await collect(loaded.runner.resume_with_params("t#2", params)))[-1] == (
-        "says All done."
-    )
+    assert brief(
+        await collect(loaded.runner.resume("t#2", {context.id: InDoubtResult(choice="again")}))
+    )[-1] == ("says All done.")
     assert PAID == ["6 to bo"]
     first = loaded.model.inputs[-1][0].parts[0]
     assert getattr(first, "content", "") == "Good morning"
@@ -138,7 +134,7 @@ async def test_an_answer_of_version_1_is_checked_as_ever() -> None:
     before = await loaded.store.load("t#1")
 
     with pytest.raises(UnknownInterruptError):
-        await collect(loaded.runner.resume_with_params("t#1", ResumeParams(targets={"nope": True})))
+        await collect(loaded.runner.resume("t#1", {"nope": True}))
     assert await loaded.store.load("t#1") == before
 
 

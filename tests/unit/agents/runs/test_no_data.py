@@ -13,7 +13,6 @@ from agents import (
     AgentInput,
     ChatModelAgent,
     MemoryCheckpointStore,
-    ResumeParams,
     Runner,
     ScriptedModel,
     interrupt,
@@ -95,9 +94,7 @@ async def test_it_is_entered_as_a_target(
     runner = Runner(make(ask), checkpoint_store=MemoryCheckpointStore())
     (context,) = await _contexts(runner.query("Go.", checkpoint_id="1"))
     events = (
-        runner.resume("1", [context.id])
-        if in_a_list
-        else runner.resume_with_params("1", ResumeParams(targets={context.id: None}))
+        runner.resume("1", [context.id]) if in_a_list else runner.resume("1", {context.id: None})
     )
     assert await _contexts(events) == ()
     assert SEEN == [(True, False, None)]

@@ -25,7 +25,18 @@ from agents.models import Turn, call, say
 from agents.runs.document import OpenRun
 from agents.tools import start_call
 from tests.unit.agents.graph.support import State
-from tests.unit.agents.support import Died, Plain, World, brief, collect, contexts, no, yes
+from tests.unit.agents.support import (
+    Died,
+    Plain,
+    World,
+    brief,
+    collect,
+    contexts,
+    die,
+    dies_in,
+    no,
+    yes,
+)
 
 AT = "agent:A;tool:pay:c1"
 SCRIPT: list[Turn] = [[call("pay", {"x": 2}, id="c1")], say("done")]
@@ -69,10 +80,6 @@ def a_world(
     world = World(list(SCRIPT), [approval_gate(pay)], durability=durability, recorder=book)
     world.before_start = book.start
     return world, pay
-
-
-def die(_: dict[str, Json]) -> str:
-    raise Died
 
 
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
@@ -131,9 +138,7 @@ async def test_what_was_not_put_on_record_ends_the_run_and_is_told_again(
 async def test_what_a_dead_process_noted_is_told_before_anything_runs() -> None:
     world, pay = a_world(Book())
     asked = contexts(await world.run())["c1"]
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: yes(asked)})
+    await dies_in(pay, world.resume({asked.id: yes(asked)}))
     after = Book()
     world.recorder = after
     doubt = contexts(await world.recover())["c1"]
@@ -163,10 +168,7 @@ async def test_a_start_once_more_is_another_and_a_repeated_one_the_same() -> Non
     book = Book()
     world, pay = a_world(book, "step", idempotent=True)
     asked = contexts(await world.run())["c1"]
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: yes(asked)})
-    pay.body = None
+    await dies_in(pay, world.resume({asked.id: yes(asked)}))
     await world.recover()
     first, second = book.starts
     assert (first.segment, first.repeats, second.repeats) == (second.segment, False, True)
@@ -176,9 +178,7 @@ async def test_a_doubt_that_cannot_be_put_on_record_is_no_failure_of_the_call() 
     book = Book()
     world, pay = a_world(book)
     asked = contexts(await world.run())["c1"]
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: yes(asked)})
+    await dies_in(pay, world.resume({asked.id: yes(asked)}))
     book.fails_at = WorkInDoubt
     with pytest.raises(RecordLostError):
         await world.recover()
@@ -265,9 +265,7 @@ async def test_a_run_that_was_read_tells_what_its_journal_says() -> None:
     store = world.store
     assert isinstance(store, MemoryCheckpointStore)
     asked = contexts(await world.run())["c1"]
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: yes(asked)})
+    await dies_in(pay, world.resume({asked.id: yes(asked)}))
     stored = await store.load("1")
     assert stored is not None
     assert stored.status is CheckpointStatus.RUNNING

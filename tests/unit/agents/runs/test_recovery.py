@@ -41,6 +41,7 @@ from tests.unit.agents.support import (
     brief,
     collect,
     contexts,
+    dies_in,
     no,
     step_world,
     yes,
@@ -55,13 +56,7 @@ async def died_in_pay(
     world.store = store
     context = contexts(await world.run())["c2"]
 
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({context.id: yes(context)})
-    pay.body = None
+    await dies_in(pay, world.resume({context.id: yes(context)}))
     return store, context.id
 
 
@@ -134,12 +129,7 @@ async def test_f3_doubt_knows_what_was_frozen_when_the_call_started() -> None:
     assert isinstance(asked.info, InDoubtInfo)
     assert asked.info.frozen == {"approvers": ["UBEN"]}
 
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: InDoubtResult(choice="again")})
+    await dies_in(pay, world.resume({asked.id: InDoubtResult(choice="again")}))
     again = contexts(await world.recover())["c2"]
     assert isinstance(again.info, InDoubtInfo)
     assert again.info.frozen == asked.info.frozen
@@ -209,25 +199,6 @@ class Watch:
         return self.says or {"approvers": ["UBEN"]}
 
 
-async def test_i5_a_second_death_asks_again() -> None:
-    world, pay, _ = step_world()
-    await died_in_pay(world, pay)
-    asked = contexts(await world.recover())["c2"]
-
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: InDoubtResult(choice="again")})
-    pay.body = None
-    again = contexts(await world.recover())["c2"]
-
-    assert again.id != asked.id
-    assert isinstance(again.info, InDoubtInfo)
-    assert len(pay.calls) == 2
-
-
 async def test_i6_a_doubt_that_is_not_answered_stays() -> None:
     pay = Plain("pay")
     world = World(
@@ -237,13 +208,7 @@ async def test_i6_a_doubt_that_is_not_answered_stays() -> None:
     )
     asked = contexts(await world.run())
 
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked["c1"].id: yes(asked["c1"])})
-    pay.body = None
+    await dies_in(pay, world.resume({asked["c1"].id: yes(asked["c1"])}))
     doubts = contexts(await world.recover())
     assert doubts["c2"].id == asked["c2"].id
 

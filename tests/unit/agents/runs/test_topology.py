@@ -150,7 +150,7 @@ async def test_what_does_not_ask_may_change() -> None:
     store, answers = await asked(chat(gated("pay"), Plain("look"), script=CALL))
 
     later = Runner(chat(gated("pay"), gated("look"), gated("new")), checkpoint_store=store)
-    events = await collect(later.resume_with_params("1", ResumeParams(targets=answers)))
+    events = await collect(later.resume("1", answers))
 
     assert brief(events)[-1] == "says done"
 
@@ -185,11 +185,8 @@ async def test_a_gate_of_another_question_counts_as_well() -> None:
     first = dict([next(iter(answers.items()))])
     b = Plain("b")
 
-    params = ResumeParams(targets=first)
     with pytest.raises(AgentChangedError, match="tool:b"):
-        await collect(
-            Runner(chat(gated("a"), b), checkpoint_store=store).resume_with_params("1", params)
-        )
+        await collect(Runner(chat(gated("a"), b), checkpoint_store=store).resume("1", first))
     assert b.calls == []
 
 
@@ -199,10 +196,7 @@ async def test_an_agent_below_a_gated_tool_is_compared() -> None:
         return chat(tool, script=[[call("ask", id="c1")], say("done")])
 
     store, answers = await asked(office("x"))
-    params = ResumeParams(targets=answers)
-    (event,) = await collect(
-        Runner(office("x"), checkpoint_store=store).resume_with_params("1", params)
-    )
+    (event,) = await collect(Runner(office("x"), checkpoint_store=store).resume("1", answers))
     assert brief([event]) == ["INT agent:A;tool:ask:c1;agent:x"]
 
     with pytest.raises(AgentChangedError, match="agent:x"):
@@ -212,11 +206,8 @@ async def test_an_agent_below_a_gated_tool_is_compared() -> None:
 async def test_a_recovery_of_what_has_changed_is_refused_and_writes_nothing() -> None:
     store, answers = await asked(chat(gated("pay"), script=CALL))
     dying = DyingStore(store, at=2, before=True)
-    params = ResumeParams(targets=answers)
     with pytest.raises(Died):
-        await collect(
-            Runner(chat(gated("pay")), checkpoint_store=dying).resume_with_params("1", params)
-        )
+        await collect(Runner(chat(gated("pay")), checkpoint_store=dying).resume("1", answers))
     stored = await store.load("1")
     pay = Plain("pay")
 

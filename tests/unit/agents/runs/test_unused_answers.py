@@ -14,7 +14,6 @@ from agents import (
     MemoryCheckpointStore,
     MemoryMessageLog,
     ResumeDataError,
-    ResumeParams,
     RunCancelledError,
     Runner,
     ScriptedModel,
@@ -464,16 +463,6 @@ async def test_an_answer_of_another_kind_that_was_passed_over_is_told_at_the_end
         await world.resume({context.id: "many"})
 
     assert await world.pending() == ()
-
-
-async def test_nothing_is_unused_when_everything_is_only_entered_again() -> None:
-    world = World([])
-    runner = world.runner(Asker("a"))
-    await collect(runner.query("hi", checkpoint_id="1"))
-
-    events = await collect(runner.resume_with_params("1", ResumeParams(untargeted="reenter")))
-
-    assert [context.info for context in contexts(events).values()] == ["a?"]
 
 
 async def test_a_graph_tells_what_nobody_used() -> None:
