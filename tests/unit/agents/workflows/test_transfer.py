@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator
 
 import pytest
@@ -24,7 +23,7 @@ from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
 from agents.workflows import LoopAgent, SequentialAgent
 from agents.workflows.transfer import MAX_DEPTH, transfer_tool_to, with_sub_agents
-from tests.unit.agents.support import Plain, brief, no, yes
+from tests.unit.agents.support import Plain, brief, no, tamper, without_state, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 
 
@@ -335,12 +334,7 @@ async def test_a_state_of_another_kind_is_an_error() -> None:
     store = MemoryCheckpointStore()
     team = Team(lambda team: with_sub_agents(team.asker("A"), [team.sayer("B")]), store=store)
     context = pending(await team.run())["A"]
-    stored = await store.load("1")
-    assert stored is not None
-    data = json.loads(stored.data)
-    data["waiting"]["state"] = "x"
-    text = json.dumps(data)
-    await store.save("1", text, status=stored.status, expected_version=stored.version)
+    await tamper(store, without_state)
 
     with pytest.raises(CheckpointDecodeError, match="who goes on"):
         await team.resume({context.id: "D"})
