@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from pathlib import Path
 
@@ -92,9 +93,12 @@ async def test_what_is_common_to_a_batch_is_done_once(tmp_path: Path) -> None:
                 await stage.approve_together()
             assert len(PAID) == before + 8
             counts.append(count)
-    for name in ("threads.wake", "delegations", "approvals.get"):
+    for name in ("threads.wake", "delegations"):
         count = min(counts, key=lambda counted: counted.by_call().get(name, 0))
         assert count.by_call().get(name, 0) <= 8 // 2, "\n".join(count.lines())
+    # Without those after a conflict: how often two writers meet depends on the machine.
+    reads = [re.findall(r"approvals\.get <- (?!documents\.update)", str(c.lines())) for c in counts]
+    assert 1 <= min(map(len, reads)) <= 8 // 2, reads
     looks = [
         [line for line in count.lines() if "open_of < thread_reactions" in line] for count in counts
     ]
