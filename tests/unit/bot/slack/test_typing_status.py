@@ -81,21 +81,6 @@ def refusal(reason: str) -> DeliveryError:
     return DeliveryError("x", reason, took_no_effect=True)
 
 
-async def test_the_status_is_shown_and_taken_down() -> None:
-    scene = StatusScene()
-    scene.presence.show(THREAD, lambda: "is thinking…")
-    await scene.rest()
-    scene.presence.show(THREAD, lambda: "is running Pay Mia…")
-    await scene.rest()
-    await scene.presence.clear(THREAD)
-    assert scene.calls == [
-        (STATUS, "is thinking…"),
-        (STATUS, "is running Pay Mia…"),
-        (STATUS, ""),
-    ]
-    assert scene.slept[0] == 0.4
-
-
 async def test_a_stop_is_offered_while_it_works_and_never_keeps_a_card_back() -> None:
     scene = StatusScene()
     scene.presence.sessions = AgentSessions(scene.call)

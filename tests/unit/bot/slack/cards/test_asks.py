@@ -263,14 +263,6 @@ def test_a_long_question_is_whole_below_its_title() -> None:
     assert "more character" not in json.dumps(card.blocks[2:])
 
 
-def test_several_questions_are_a_numbered_list() -> None:
-    card = draw(a_question(why=""))
-    (listed,) = card.blocks[2]["elements"]
-    assert (listed["type"], listed["style"]) == ("rich_text_list", "ordered")
-    texts = [element["elements"][0]["text"] for element in listed["elements"]]
-    assert texts == ["Which version?", "Which environment?"]
-
-
 def menu_of(card: Card) -> list[str]:
     row = next(part["elements"] for part in card.blocks if part["type"] == "actions")
     return [option["text"]["text"] for option in row[-1]["options"]]
@@ -286,20 +278,6 @@ def test_options_on_buttons_are_not_listed_and_none_of_them_is_in_the_menu() -> 
 
 def a_round(before: str, after: str) -> Approval:
     return a_feedback(version=2, content=after, previous=before, wanted="could, not <!here> would")
-
-
-def test_a_second_version_shows_what_changed_and_what_was_asked_for() -> None:
-    card = draw(
-        a_round("you do what others never would:\nwait", "you do what others never could:\nwait")
-    )
-    (quoted,) = card.blocks[2]["elements"]
-    styles = {element["text"].strip(): element.get("style") for element in quoted["elements"]}
-    assert styles["would:"] == {"strike": True}
-    assert styles["could:"] == {"bold": True}
-    assert styles["you do what others never"] is None
-    small = [element["text"] for element in card.blocks[3]["elements"]]
-    assert small == ["Requested change: “could, not <!here> would”", "Changed: 2 words"]
-    assert "Compare versions" in menu_of(card)
 
 
 def test_a_text_that_is_mostly_new_stands_alone() -> None:
@@ -323,13 +301,6 @@ def test_texts_of_any_size_are_compared_in_time() -> None:
     long = a_round("a b " * 100_000, "b a " * 100_000)
     assert '"strike"' not in said(draw(long))
     assert '"strike"' not in said(draw(a_round("a b " * 2_000, "b a " * 2_000)))
-
-
-def test_trip_form_names_what_is_missing() -> None:
-    card = draw(a_form())
-    assert '"Missing: "' in said(card)
-    assert "Place, Days, Who, Direct" in said(card)
-    assert card.text.startswith("Details needed: Book.")
 
 
 def test_a_node_asks_in_plain_words() -> None:

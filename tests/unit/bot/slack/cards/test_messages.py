@@ -68,12 +68,6 @@ def test_each_message_says_why_it_comes(kind: str, symbol: str, words: str) -> N
     assert (card.text[: len(words)], symbols(card)) == (words, [symbol])
 
 
-def test_of_quiet_hours_nobody_is_told() -> None:
-    card = nudge_text(an_approval(), "quiet", ["U0ADA"], link=LINK)
-    assert card.text == f"{TITLE} expires during quiet hours, so no one gets a reminder."
-    assert symbols(card) == ["zzz"]
-
-
 def test_a_channel_of_backups_is_named_in_words() -> None:
     card = nudge_text(an_approval(backups=("channel", "U0BEN")), "escalation", ["U0BEN"], link=LINK)
     assert card.text.startswith("<@U0BEN> No one has decided yet: ")

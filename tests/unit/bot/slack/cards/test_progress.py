@@ -85,15 +85,6 @@ def test_a_plain_card_says_nothing_of_votes() -> None:
         assert ActionId.TAKE_BACK not in drawn(approval)
 
 
-def test_a_stage_is_named() -> None:
-    stages = (Stage(name="team", approve=(SECURITY,)), Stage(name="lead", approve=(SRE,)))
-    terms = Terms(rules=("a",), stages=stages, groups=GROUPS)
-    card = drawn(under(terms, a_vote("UMIA", "security"), stage=1))
-    assert "⏳ *Stage 2 of 2*" in card
-    assert "✅ <@UMIA> approved, <!date^1^{time}" in card
-    assert "⏳ Still needs 2 more: <@UADA> or <@UBEN>." in card
-
-
 CHAIN = tuple(
     Stage(name=name, approve=(Requirement(name=name, groups=(name,), count=count),))
     for name, count in (("technical", 1), ("legal", 2), ("finance", 1))

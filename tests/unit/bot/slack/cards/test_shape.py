@@ -30,7 +30,6 @@ from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, de
 from tests.unit.bot.slack.cards.test_progress import TERMS, under
 
 CHANNEL = "the members of this channel"
-ODD = "*a* <!channel> :x: <http://e|l>"
 ARGUMENTS = {
     "service": "payments",
     "version": "1.4.2",
@@ -134,13 +133,6 @@ def test_the_text_for_notifications_changes_with_each_state() -> None:
     assert len(set(texts)) == len(texts)
 
 
-def test_nothing_is_said_twice() -> None:
-    card = said(draw(a_deploy()))
-    body = card[: card.index("countersign:")].split("accessibility_label", maxsplit=1)[0]
-    assert [body.count(word) for word in ("payments", "1.4.2", "production")] == [1, 1, 1]
-    assert '"Replicas "' in body
-
-
 def test_an_older_record_lists_all_arguments() -> None:
     card = said(draw(a_deploy(form=None)))
     assert all(f"{name} " in card or f"{name}: " in card for name in ("Service", "Version"))
@@ -191,22 +183,11 @@ def test_a_risk_is_said_where_it_is_not_as_usual(risk: str, mark: str) -> None:
     assert line == "⏳ *Needs approval*" + (f"  ·  {mark}" if mark else "")
 
 
-def test_high_is_confirmed_and_critical_has_a_form() -> None:
-    high = buttons(draw(at_risk("high")))[ActionId.APPROVE]
-    assert {text["type"] for text in high["confirm"].values()} == {"plain_text"}
-    critical = buttons(draw(at_risk("critical")))[ActionId.APPROVE]
-    assert ("confirm" in critical, critical["text"]["text"]) == (False, "Approve…")
-
-
 def test_anyone_else_only_where_the_requester_is_left_out_and_in_the_group() -> None:
     assert "Anyone else in <#C1> can approve." in said(draw(a_deploy()))
     assert "Anyone in <#C1> can approve." in said(draw(a_deploy(self_approval=True)))
     away = a_deploy(members={"C1": ("UADA",)})
     assert "Anyone in <#C1> can approve." in said(draw(away))
-
-
-def test_a_deadline_has_its_consequence() -> None:
-    assert "at {time}|2025-11-25 00:00 UTC>; then nothing runs." in said(draw(a_deploy()))
 
 
 @pytest.mark.parametrize(
@@ -252,16 +233,6 @@ def test_details_have_the_names_and_words_of_the_card() -> None:
     for words in ("Order ID: ", "Due: ", "1 Dec 2026", "Ship back: ", '"No"', "none"):
         assert words in details
     assert "ship_back" not in details
-
-
-def mrkdwn_in(value: object) -> list[str]:
-    """All mrkdwn texts."""
-    if isinstance(value, list):
-        return [text for child in value for text in mrkdwn_in(child)]
-    if not isinstance(value, dict):
-        return []
-    own = [str(value["text"])] if value.get("type") == "mrkdwn" else []
-    return [*own, *(text for child in value.values() for text in mrkdwn_in(child))]
 
 
 def test_a_difference_is_a_box_and_lines_with_tabs_are_a_table() -> None:

@@ -79,12 +79,6 @@ def test_edit_that_hides_changes_says_so() -> None:
     assert said.count("860 more characters") == 2
 
 
-def test_edit_without_a_change_lists_none() -> None:
-    approval = an_approval()
-    done = decided(approval, Status.APPROVED, arguments=approval.arguments)
-    assert "Changes" not in shown(card_for(done, approvers_text="").blocks)
-
-
 def test_many_arguments_are_counted() -> None:
     budget = Budget(whole=10_000, value=100, names=2)
     listed = list_arguments([("a", "1"), ("b", "x"), ("cc", "yyy")], budget)
@@ -177,11 +171,6 @@ def test_expired_doubt_says_that_nobody_answered() -> None:
     said = shown(card.blocks)
     assert "·  no one decided" in said
     assert "It's unknown whether this ran" in said
-
-
-def test_long_doubt_has_details() -> None:
-    card = card_for(a_doubt(why="w" * 2_000), approvers_text="")
-    assert "Details" in shown(card.blocks)
 
 
 def test_card_says_who_else_was_asked_and_since_when() -> None:

@@ -1,46 +1,47 @@
-"""Signed clicks, right and wrong: an effect only for what our cards send."""
+"""Clicks, right and wrong: an effect only for what our cards send, signed or over our socket."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 import pytest
+from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.layout.action_ids import ActionId
-from tests.unit.bot.counter_stage import (
-    Counter,
-    a_click,
-    is_untouched,
-)
+from tests.unit.bot.counter_stage import Counter, a_click, is_untouched
 from tests.unit.bot.office import ADA, GUS, ROSA
 
-
-@pytest.mark.parametrize("value", [None, "", "x", 5, {"a": 1}, "apr_" + "0" * 32, "\x00"])
-async def test_a_value_that_is_not_ours(counter: Counter, value: object) -> None:
-    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
-    click["actions"][0]["value"] = value
-    assert (await counter.send(click)).status == 200
-    assert "isn't one I made" in counter.told(ADA)
-    await is_untouched(counter)
+NOT_OURS = ("countersign:", "countersign:value", "countersign:approve ", "countersign:edit_modal")
+OF_OTHER_CARDS = (ActionId.ANSWER, ActionId.RAN, ActionId.AGAIN, ActionId.GIVE_UP)
 
 
-@pytest.mark.parametrize(
-    "action",
-    ["countersign:", "countersign:value", "countersign:approve ", "countersign:edit_modal"],
-)
-async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
-    click = a_click(await counter.office.the_approval(), action)
-    assert (await counter.send(click)).status == 200
-    assert "isn't one I made" in counter.told(ADA)
-    await is_untouched(counter)
+async def test_a_value_that_is_not_ours(counter: Counter, subtests: pytest.Subtests) -> None:
+    values = (None, "", "x", 5, {"a": 1}, "apr_" + "0" * 32, "\x00")
+    await nothing_comes_of(counter, subtests, [(ActionId.APPROVE, value) for value in values])
 
 
-@pytest.mark.parametrize(
-    "action", [ActionId.ANSWER, ActionId.RAN, ActionId.AGAIN, ActionId.GIVE_UP]
-)
-async def test_a_button_of_another_card(counter: Counter, action: ActionId) -> None:
-    click = a_click(await counter.office.the_approval(), action)
-    assert (await counter.send(click)).status == 200
-    assert "isn't one I made" in counter.told(ADA)
-    await is_untouched(counter)
+async def test_a_button_that_is_not_ours_or_of_another_card(
+    counter: Counter, subtests: pytest.Subtests
+) -> None:
+    value = a_click(await counter.office.the_approval(), ActionId.APPROVE)["actions"][0]["value"]
+    cases = [(action, value) for action in (*NOT_OURS, *OF_OTHER_CARDS)]
+    await nothing_comes_of(counter, subtests, cases)
+
+
+async def nothing_comes_of(
+    counter: Counter, subtests: pytest.Subtests, cases: list[tuple[str, object]]
+) -> None:
+    """Each click is answered, and decides nothing."""
+    for number, (action, value) in enumerate(cases):
+        with subtests.test(action=action, value=value):
+            click = a_click(await counter.office.the_approval(), action)
+            click["actions"][0]["value"] = value
+            click["trigger_id"] = f"{number}.x"
+            counter.office.notifier.whispers.clear()
+            assert (await counter.send(click)).status == 200
+            assert "isn't one I made" in counter.told(ADA)
+            await is_untouched(counter)
 
 
 async def test_on_enterprise_grid_team_may_be_null(counter: Counter) -> None:
@@ -60,4 +61,32 @@ async def test_a_yes_in_a_private_answer_opens_the_review_for_who_may_decide(
     click["container"] |= {"is_ephemeral": True}
     assert (await counter.send(click)).status == 200
     assert len(counter.views.opened) == forms
+    await is_untouched(counter)
+
+
+async def test_over_a_socket_there_is_no_signature(counter: Counter) -> None:
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    request = AsyncBoltRequest(mode="socket_mode", body=click)
+    assert (await counter.bolt.async_dispatch(request)).status == 200
+    await counter.office.queue.run()
+    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
+
+
+@pytest.mark.parametrize("changes", [{"user": {}}, {"user": None}, {"user": {"name": ADA}}])
+@pytest.mark.parametrize("action_id", [ActionId.APPROVE, ActionId.DETAILS, ActionId.REVEAL])
+async def test_a_click_of_nobody_moves_nothing(
+    counter: Counter, changes: dict[str, Any], action_id: ActionId
+) -> None:
+    click = a_click(await counter.office.the_approval(), action_id) | changes
+    with suppress(TypeError, AttributeError):  # not to be read; over HTTP it is taken and dropped
+        assert (await counter.send(click)).status == 200
+    assert counter.views.opened == []
+    await is_untouched(counter)
+
+
+async def test_a_yes_from_no_place_that_is_known_opens_the_review(counter: Counter) -> None:
+    """Nobody can tell what was shown there; the review shows all of it."""
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
+    assert (await counter.send(click | {"container": None, "channel": None})).status == 200
+    assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
     await is_untouched(counter)

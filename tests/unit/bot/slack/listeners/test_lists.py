@@ -12,13 +12,12 @@ import pytest
 from agents.models import say
 from bot.layout.short_ids import LENGTH, prefix_of, short_id
 from bot.records.approval import Status
-from bot.words import say as words_of
 from slack_sandbox.blockkit.rules import message_errors
 from tests.contract.builders import a_grant, a_program, a_program_key
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import an_office, asked
 from tests.unit.bot.counter_stage import Counter
-from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
+from tests.unit.bot.office import BEN, CHANNEL, GUS, ROOT, ROSA, THREAD_ID
 from tests.unit.bot.slack.listeners.test_commands import send
 from tests.unit.bot.slack.listeners.test_home import MIA, ONE, rows, with_many
 
@@ -54,10 +53,6 @@ async def test_the_list_has_what_waits_with_its_button(
             assert body["text"] == "1 waiting for you"
             assert "Pay 5 to Mia\nExpires today 11:00 AM · Rosa Ortiz in #c1" in read(body)
             assert body["blocks"][1]["accessory"]["text"]["text"] == "Review"
-
-
-async def test_nothing_waits_for_who_may_not_decide(counter: Counter) -> None:
-    assert (await answered(counter, "list", by=ADA))["text"] == "Nothing is waiting for you."
 
 
 async def test_a_long_list_says_that_there_is_more(counter: Counter) -> None:
@@ -398,7 +393,3 @@ def test_letters_are_read_as_they_are_written() -> None:
     assert prefix_of("oil1") == prefix_of("0111")
     assert prefix_of("UUUU") == prefix_of("") == prefix_of("12345") == ""
     assert short_id("odd") == "odd"
-
-
-def test_the_help_fits_a_message() -> None:
-    assert len(words_of("command.help")) < 3_000

@@ -92,13 +92,6 @@ async def test_who_can_decide_reviews_and_is_told_why(counter: Counter) -> None:
     assert actions(view) == ["page", "reject", "edit", "hand_over"]
 
 
-async def test_all_arguments_stand_in_it_also_those_of_the_title(counter: Counter) -> None:
-    await counter.send(a_click(await counter.office.the_approval(), ActionId.DETAILS))
-    text = str(counter.views.opened[0])
-    for part in ("To: ", "Mia", "Amount: ", "How: ", "card"):
-        assert part in text
-
-
 async def test_who_asked_reads_why_they_cannot_decide_and_can_withdraw(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     await counter.send(a_click(approval, ActionId.DETAILS, ROSA))
@@ -116,25 +109,6 @@ async def test_who_asked_reads_which_group_can_decide(storage: SqliteStores) -> 
     (view,) = counter.views.opened
     words = "You can't approve your own request. Anyone in <!subteam^S0SRE> can approve."
     assert words in [block["text"]["text"] for block in view["blocks"] if block["type"] == "alert"]
-
-
-@pytest.mark.parametrize("who", [ROSA, "UGUS", "USTRANGER"])
-async def test_a_review_of_somebody_without_a_right_approves_nothing(
-    counter: Counter, who: str
-) -> None:
-    approval = await counter.office.the_approval()
-    sent = a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "fine"), who)
-    assert json.loads((await counter.send(sent)).body)["response_action"] == "update"
-    await is_untouched(counter)
-
-
-async def test_approve_in_the_review_approves_with_its_note(counter: Counter) -> None:
-    approval = await counter.office.the_approval()
-    sent = a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "looks good"))
-    assert (await counter.send(sent)).body == ""
-    done = await counter.office.storage.approvals.get(approval.approval_id)
-    (vote,) = done.votes
-    assert (done.status, vote.by, vote.note) == (Status.APPROVED, ADA, "looks good")
 
 
 # ---- pages -------------------------------------------------------------------------------------
@@ -476,12 +450,6 @@ async def test_the_form_lists_what_waits_and_whose_right_a_new_one_ends(
     assert "instead of <@UTOM>." in answer.body
 
 
-async def test_who_has_no_right_hands_nothing_over(counter: Counter) -> None:
-    approval = await counter.office.the_approval()
-    await counter.send(a_click(approval, ActionId.HAND_OVER, ROSA))
-    assert counter.views.opened == []
-
-
 def asking(text: str, to: object) -> dict[str, Any]:
     person = {"person": {ActionId.VALUE: {"selected_user": to}}}
     return {**typed("question", text), **picked("whom", "other"), **person}
@@ -594,13 +562,6 @@ async def test_a_slow_form_opens_at_once_and_is_filled(monkeypatch: pytest.Monke
     await task
     assert views.ways == ["open", "update"]
     assert views.opened[1] == {"title": "the form"}
-
-
-async def test_a_quick_form_is_opened_as_it_is() -> None:
-    views = Views()
-    window = Window(cast(AsyncWebClient, views), "1.2")
-    await window.while_doing(window.show({"title": "the form"}))
-    assert views.opened == [{"title": "the form"}]
 
 
 async def test_a_form_that_slack_does_not_open_is_said(counter: Counter) -> None:

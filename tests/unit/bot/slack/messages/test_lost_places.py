@@ -10,7 +10,6 @@ from agents.models import call, say
 from bot.errors import DeliveryError
 from bot.records.approval import ApprovalMessage, Status
 from bot.slack.messages.notices import SlackNotices
-from bot.slack.messages.notifier import lost_text
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID, Office
 from tests.unit.bot.slack.messages.test_notifier import Scene, scene, yes
@@ -35,8 +34,10 @@ def direct(scene: Scene) -> list[str]:
     ("reason", "words"),
     [
         ("is_archived", "<#{channel}> was archived"),
+        ("is_inactive", "<#{channel}> was archived"),
         ("thread_not_found", "was deleted"),
         ("not_in_channel", "/invite @countersign"),
+        ("channel_not_found", "/invite @countersign"),
     ],
 )
 async def test_a_direct_message_says_so_once(scene: Scene, reason: str, words: str) -> None:
@@ -50,20 +51,6 @@ async def test_in_a_direct_message_there_is_nobody_to_tell_elsewhere(scene: Scen
     before = len(scene.methods())
     await scene.notifier.lose(scene.thread.changed(thread_id="T1:D1:1.1"), "is_archived")
     assert len(scene.methods()) == before
-
-
-@pytest.mark.parametrize(
-    ("reason", "words"),
-    [
-        ("is_archived", "was archived"),
-        ("is_inactive", "was archived"),
-        ("not_in_channel", "/invite @countersign"),
-        ("channel_not_found", "/invite @countersign"),
-        ("thread_not_found", "was deleted"),
-    ],
-)
-def test_each_loss_has_its_words(reason: str, words: str) -> None:
-    assert words in lost_text(reason, "<#C1>")
 
 
 @pytest.mark.parametrize("reason", ["is_archived", "thread_not_found", "not_in_channel"])

@@ -392,14 +392,6 @@ async def test_a_text_that_was_cut_before_it_grew_leaves_nothing(scene: Scene) -
     assert scene.methods() == []
 
 
-async def test_a_stream_in_slack(scene: Scene) -> None:
-    stream = scene.stream("p1")
-    await stream.append("All is ")
-    await stream.finish("All is well.")
-    assert scene.texts() == ["All is well."]
-    assert scene.methods() == ["chat.startStream", "chat.stopStream"]
-
-
 async def test_without_streaming_post_and_update(scene: Scene) -> None:
     scene.sandbox.features.streaming = False
     for number in range(2):

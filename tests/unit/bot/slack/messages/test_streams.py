@@ -11,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 
 from bot.errors import DeliveryError
 from bot.slack.messages.streams import (
-    MAX_STREAMED,
     GrowingMessage,
     NativeStream,
     Streaming,
@@ -102,27 +101,6 @@ class Scene:
             self.clock.forward(seconds=2)
 
 
-async def test_native_start_append_stop() -> None:
-    scene = Scene()
-    stream = scene.native()
-    await scene.feed(stream, "Deploying ", "payments ", "now.")
-    assert await stream.finish("Deploying payments now.") == "9.1"
-    assert scene.slack.methods() == ["chat.startStream", "chat.appendStream", "chat.stopStream"]
-    assert scene.slack.shown() == "Deploying payments now."
-    assert scene.slack.calls[0][1]["thread_ts"] == "1.1"
-    assert scene.slack.finished == []
-
-
-async def test_native_pieces_are_paced() -> None:
-    scene = Scene()
-    stream = scene.native()
-    for word in ("a ", "b ", "c "):
-        await stream.append(word)
-    assert scene.slack.methods() == ["chat.startStream"]
-    await stream.finish("a b c ")
-    assert scene.slack.shown() == "a b c "
-
-
 async def test_nothing_is_sent_before_a_whole_word() -> None:
     scene = Scene()
     stream = scene.native()
@@ -145,17 +123,6 @@ async def test_a_workspace_without_streaming_is_remembered(reason: str) -> None:
     assert not scene.streaming.is_in("C1")
 
 
-async def test_a_lost_answer_does_not_start_a_second_stream() -> None:
-    scene = Scene()
-    scene.slack.failing["chat.startStream"] = "no answer in time"
-    stream = scene.native()
-    await scene.feed(stream, "one ", "two ", "three ")
-    assert scene.slack.methods() == ["chat.startStream"]
-    await stream.finish("one two three ")
-    assert scene.slack.finished == [("", "one two three ")]
-    assert scene.streaming.is_in("C1")
-
-
 async def test_a_stream_that_breaks_is_finished_by_update() -> None:
     scene = Scene()
     stream = scene.native()
@@ -169,32 +136,12 @@ async def test_a_stream_that_breaks_is_finished_by_update() -> None:
     assert scene.slack.finished == [("9.1", "one two three four")]
 
 
-async def test_a_stop_that_fails_is_finished_by_update() -> None:
-    scene = Scene()
-    stream = scene.native()
-    await scene.feed(stream, "one ")
-    scene.slack.failing["chat.stopStream"] = "message_not_in_streaming_state"
-    await stream.finish("one two")
-    assert scene.slack.finished == [("9.1", "one two")]
-
-
 async def test_a_text_that_changes_its_beginning_is_finished_by_update() -> None:
     scene = Scene()
     stream = scene.native()
     await scene.feed(stream, "one ")
     await stream.finish("two")
     assert scene.slack.finished == [("9.1", "two")]
-
-
-async def test_a_long_text_goes_on_in_further_messages() -> None:
-    scene = Scene()
-    stream = scene.native()
-    text = "word " * (MAX_STREAMED // 3)
-    await scene.feed(stream, text, "more ")
-    assert len(scene.slack.shown()) <= MAX_STREAMED
-    await stream.finish(text + "more ")
-    assert scene.slack.methods()[-1] == "chat.stopStream"
-    assert scene.slack.finished == [("9.1", text + "more ")]
 
 
 async def test_abandon_ends_the_stream_and_never_raises() -> None:
@@ -279,10 +226,6 @@ def test_safe_markdown_neither_mentions_nor_links(text: str) -> None:
     assert "](" not in safe.replace("\\](", "")
 
 
-def test_a_backslash_does_not_undo_the_escape() -> None:
-    assert safe_markdown("\\[x\\](https://evil)") == "\\\\\\[x\\\\\\](https://evil)"
-
-
 @given(st.text(alphabet="ab \n", max_size=30))
 def test_settled_keeps_the_last_word_back(text: str) -> None:
     shown = settled(text)
@@ -291,14 +234,6 @@ def test_settled_keeps_the_last_word_back(text: str) -> None:
 
 
 # ---- what a fault or a restart must find again ---------------------------------------------------
-
-
-async def test_the_message_is_told_as_soon_as_it_exists() -> None:
-    for kind in ("native", "growing"):
-        scene = Scene()
-        stream = scene.native() if kind == "native" else scene.growing()
-        await scene.feed(stream, "one ", "two ", "three ")
-        assert scene.slack.begun == [{"native": "9.1", "growing": "9.2"}[kind]]
 
 
 async def test_after_a_lost_answer_the_message_is_looked_for_and_not_posted_again() -> None:
@@ -341,14 +276,6 @@ async def test_a_piece_that_would_have_to_wait_comes_with_the_next() -> None:
     assert scene.slack.finished == []
     pieces = [text["markdown_text"] for _, text in scene.slack.calls if "markdown_text" in text]
     assert pieces[-1] == "five six "
-
-
-async def test_the_finished_message_carries_our_mark() -> None:
-    scene = Scene()
-    stream = scene.native()
-    await scene.feed(stream, "one ")
-    await stream.finish("one two")
-    assert scene.slack.calls[-1][1]["metadata"] == {"event_type": "x"}
 
 
 @pytest.mark.parametrize(

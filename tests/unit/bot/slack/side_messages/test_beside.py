@@ -100,17 +100,6 @@ def test_a_card_has_the_newest_questions() -> None:
     assert ("question-1" in card, "question-2" in card) == (False, True)
 
 
-def test_words_of_people_are_never_markup() -> None:
-    asked = Comment(by="UADA", text=ODD, at_ms=1)
-    asked = with_answer(asked, by="UROSA", text=ODD, ts="1.1")
-    card = drawn(an_approval().changed(dialog=(asked,)))
-    message = question_message(an_approval(), by="UADA", text=ODD, mentions=["UROSA"], link="")
-    assert message_errors({"text": message.text, "blocks": message.blocks}) == []
-    for shown in (card, message):
-        assert "*bold*" not in mrkdwn_of(shown)
-        assert "<!channel>" not in shown.text
-
-
 def test_a_question_mentions_all_who_asked_for_it() -> None:
     people = [f"U{number}" for number in range(12)]
     message = question_message(

@@ -11,7 +11,6 @@ from tests.unit.bot.slack.cards.reading import seen, symbols
 from tests.unit.bot.slack.cards.samples import DECIDED, an_approval, decided
 
 HOUR_MS = 3_600_000
-ODD = "*a* <!channel> :x: <http://e|l> <@U0EVE> `c`"
 
 
 def ran(state: ExecutionState = ExecutionState.ENDED, **changes: object) -> Approval:
@@ -50,11 +49,6 @@ def test_it_counts_the_ends_and_has_a_line_for_each() -> None:
 def test_it_says_how_long_it_took(lasted_ms: int, words: str) -> None:
     card = summary_card([ran(), ran(), after(ran(), lasted_ms)])  # the others took 2 minutes
     assert f"*Summary*  ·  {words}3 requests" in str(card.blocks[0])
-
-
-def test_an_edited_request_has_its_own_symbol() -> None:
-    card = summary_card([ran(arguments={"service": "payments"})])
-    assert symbols(card) == ["pencil2"]
 
 
 def edited(**arguments: object) -> Approval:
@@ -104,12 +98,3 @@ def test_of_many_the_newest_are_named_and_the_others_counted() -> None:
     assert len(symbols(card)) == 20
     assert card.text == "Summary: 50 ran."
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
-
-
-def test_nothing_of_a_title_is_live() -> None:
-    card = summary_card([approval.changed(title=ODD) for approval in (ran(), ran(), ran())])
-    assert "<!channel>" not in card.text
-    assert all(
-        "<!channel>" not in str(block) for block in card.blocks if block["type"] != "rich_text"
-    )
-    assert "<!channel>" in seen(card)
