@@ -28,11 +28,7 @@ from bot.threads.named_agents import Prompt
 from tests.support.fakes import FakeClock
 from tests.unit.bot.office import ROSA
 
-THREAD = Thread(
-    thread_id="T1:C1:1.1",
-    requester_id=ROSA,
-    created_ms=1,
-)
+THREAD = Thread(thread_id="T1:C1:1.1", requester_id=ROSA, created_ms=1)
 
 
 @dataclass

@@ -35,11 +35,7 @@ from bot.slack.cards.secondary_actions import (
     question_modal,
     snooze_modal,
 )
-from bot.slack.side_messages.reminders import (
-    concluded_text,
-    line_card,
-    nudge_text,
-)
+from bot.slack.side_messages.reminders import concluded_text, line_card, nudge_text
 from tests.support.named import NOBODY, under_lists
 from tests.unit.bot.asked import (
     answer_modal,

@@ -9,8 +9,7 @@ from tests.support.named import excluding
 from tests.unit.bot.slack.cards.samples import an_approval
 
 EDITED = an_approval().changed(
-    arguments={"amount": 500},
-    edits=StoredEdits(original={"amount": 5}, by="UADA"),
+    arguments={"amount": 500}, edits=StoredEdits(original={"amount": 5}, by="UADA")
 )
 
 

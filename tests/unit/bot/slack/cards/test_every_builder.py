@@ -143,10 +143,7 @@ def messages_of(approval: Approval) -> Iterator[Card]:
     yield question_message(approval, by="U0ADA", text=ODD, mentions=["U0ROSA"], link=LINK)
     yield question_message(approval, by="U0ADA", text=ODD, mentions=(), link=LINK)
     yield closed_question(approval, by="U0ADA", text=ODD, is_answered=True)
-    yield from (
-        choice_card("Our words", [approval]),
-        withdrawal_card("Our words", [approval]),
-    )
+    yield from (choice_card("Our words", [approval]), withdrawal_card("Our words", [approval]))
     yield root_card(approval, who="Our words", link=LINK)
     yield admin_card(approval.changed(stuck="our words"), by="U0ADA", text=ODD, link=LINK)
     for over in ended(approval):

@@ -148,7 +148,7 @@ def test_what_is_over_leads_to_its_details_alone() -> None:
         min_size=1,
         max_size=6,
         unique=True,
-    ),
+    )
 )
 @settings(deadline=None, max_examples=60)
 def test_no_name_of_an_argument_has_an_underscore(names: list[str]) -> None:

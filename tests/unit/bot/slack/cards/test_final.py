@@ -50,11 +50,7 @@ def test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes() -> None:
     assert card.text.startswith("Edited by <@U0BEN>")
     assert NEW in card.text
     assert OLD not in card_of(edited())
-    assert last["text"] == {
-        "type": "plain_text",
-        "text": "Version 1.4.2 → 9.9.9",
-        "emoji": False,
-    }
+    assert last["text"] == {"type": "plain_text", "text": "Version 1.4.2 → 9.9.9", "emoji": False}
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,7 @@ import pytest
 
 from bot.layout.blocks import Card
 from bot.records.approval import Approval, Kind, Status, StoredEdits
-from bot.slack.side_messages.reminders import (
-    closed_question,
-    concluded_text,
-    line_card,
-    nudge_text,
-)
+from bot.slack.side_messages.reminders import closed_question, concluded_text, line_card, nudge_text
 from bot.words.mrkdwn import escape
 from slack_sandbox.blockkit.rules import message_errors
 from tests.support.named import at_step, with_backups

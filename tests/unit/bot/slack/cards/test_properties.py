@@ -25,22 +25,11 @@ from bot.slack.cards.approval import describe
 from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.review import FormReader, review_modal
-from bot.slack.side_messages.reminders import (
-    concluded_text,
-    line_card,
-    nudge_text,
-)
+from bot.slack.side_messages.reminders import concluded_text, line_card, nudge_text
 from slack_sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from tests.support.named import with_backups
 from tests.unit.bot.asked import details_of, edit_modal, form_of, review_pages
-from tests.unit.bot.slack.cards.samples import (
-    LINK,
-    a_doubt,
-    a_form,
-    a_human,
-    an_approval,
-    decided,
-)
+from tests.unit.bot.slack.cards.samples import LINK, a_doubt, a_form, a_human, an_approval, decided
 
 NASTY = (
     "<!channel>",
@@ -113,11 +102,7 @@ asks = st.builds(
     program=texts,
 ).map(AnswerForm.to_data)
 asked = st.builds(
-    lambda questions, content, shown: {
-        "questions": questions,
-        "content": content,
-        "shown": shown,
-    },
+    lambda questions, content, shown: {"questions": questions, "content": content, "shown": shown},
     st.lists(texts, max_size=3),
     texts,
     st.dictionaries(texts, values, max_size=3),
@@ -286,10 +271,7 @@ def test_what_cannot_be_shown_cannot_be_approved() -> None:
     card = card_for(huge, approvers_text="<@U0BEN>")
     check(card)
     ids = {part["action_id"] for part in walk(card.blocks) if "action_id" in part}
-    assert ids == {
-        "countersign:reject",
-        "countersign:more",
-    }
+    assert ids == {"countersign:reject", "countersign:more"}
     question = drawn_question(huge)
     assert isinstance(question, CallQuestion)
     assert not fits_details(question)

@@ -30,12 +30,7 @@ from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, de
 from tests.unit.bot.slack.cards.test_progress import TERMS, under
 
 CHANNEL = "the members of this channel"
-ARGUMENTS = {
-    "service": "payments",
-    "version": "1.4.2",
-    "environment": "production",
-    "replicas": 3,
-}
+ARGUMENTS = {"service": "payments", "version": "1.4.2", "environment": "production", "replicas": 3}
 
 
 def a_deploy(**changes: Any) -> Approval:
@@ -88,10 +83,7 @@ def ran(state: ExecutionState, **changes: Any) -> Approval:
 
 STATES: dict[str, tuple[Approval, str]] = {
     "pending": (a_deploy(), "⏳ *Needs approval*"),
-    "claimed": (
-        a_deploy(claim=CardClaim().taken("UADA", 1_000)),
-        "👀 *<@UADA> is on it*",
-    ),
+    "claimed": (a_deploy(claim=CardClaim().taken("UADA", 1_000)), "👀 *<@UADA> is on it*"),
     "asked": (
         a_deploy(dialog=(Comment(by="UADA", text="Why?", at_ms=1),)),
         "💬 *<@UADA> asked a question*",
@@ -103,10 +95,7 @@ STATES: dict[str, tuple[Approval, str]] = {
     "ran": (ran(ExecutionState.ENDED), "✅ *Approved by <@U0BEN>*  ·  ran"),
     "failed": (ran(ExecutionState.FAILED), "⚠️ *Failed*"),
     "rejected": (decided(a_deploy(), Status.REJECTED), "⛔ *Rejected by <@U0BEN>*"),
-    "edited": (
-        decided(a_deploy(), Status.APPROVED, arguments={"a": 1}),
-        "✏️ *Edited by <@U0BEN>*",
-    ),
+    "edited": (decided(a_deploy(), Status.APPROVED, arguments={"a": 1}), "✏️ *Edited by <@U0BEN>*"),
     "expired": (decided(a_deploy(), Status.EXPIRED, by=""), "⏰ *Expired "),
     "withdrawn": (decided(a_deploy(), Status.WITHDRAWN), "↩️ *Withdrawn by <@U0BEN>*"),
     "replaced": (

@@ -134,8 +134,7 @@ def test_questions_are_read_carefully(arguments: dict[str, Any], questions: list
 
 
 @pytest.mark.parametrize(
-    ("answer", "answers"),
-    [(None, []), (["a", 1], ["a", "1"]), ("a", ["a"]), ([], [])],
+    ("answer", "answers"), [(None, []), (["a", 1], ["a", "1"]), ("a", ["a"]), ([], [])]
 )
 def test_answers_are_read_carefully(answer: Json, answers: list[str]) -> None:
     assert answers_of(decided(a_question(), Status.ANSWERED, answer=answer)) == answers

@@ -192,9 +192,7 @@ class Spawning:
 
     async def serve(self, stack: AsyncExitStack) -> str:
         app = web_app(
-            cast(AsyncApp, self),
-            is_ready,
-            answering=lambda: answering(self.tasks, nobody),
+            cast(AsyncApp, self), is_ready, answering=lambda: answering(self.tasks, nobody)
         )
 
         async def on_prepare(*_: object) -> None:

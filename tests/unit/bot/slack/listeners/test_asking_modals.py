@@ -144,9 +144,7 @@ async def test_form_is_recorded(
     assert done.decision.by == ADA
 
 
-async def test_tool_has_the_last_word_about_what_is_filled_in(
-    opened: Callable[[str], Any],
-) -> None:
+async def test_tool_has_the_last_word_about_what_is_filled_in(opened: Callable[[str], Any]) -> None:
     counter, approval = await opened("complete")
     seen: list[dict[str, Any]] = []
 

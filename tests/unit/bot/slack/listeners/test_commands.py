@@ -148,8 +148,7 @@ async def test_a_button_of_what_has_ended_says_so(counter: Counter) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"value": "T2:C1:1.1"}, {"value": None}, {"value": "apr_1"}, {"action_ts": None}],
+    "changes", [{"value": "T2:C1:1.1"}, {"value": None}, {"value": "apr_1"}, {"action_ts": None}]
 )
 async def test_a_forged_stop_is_refused(counter: Counter, changes: dict[str, Any]) -> None:
     assert (await counter.send(a_stop_click(**changes))).status == 200

@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.bot.counter_stage import (
-    ASK,
-    Counter,
-    an_event,
-    is_untouched,
-)
+from tests.unit.bot.counter_stage import ASK, Counter, an_event, is_untouched
 from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA
 
 

@@ -640,11 +640,7 @@ def homes(counter: Counter) -> HomeViews:
 
 
 def messages(
-    start: str | None,
-    until: str | None,
-    *,
-    copies: bool = False,
-    by: str = MIA,
+    start: str | None, until: str | None, *, copies: bool = False, by: str = MIA
 ) -> dict[str, Any]:
     yes = [{"text": {"type": "plain_text", "text": "x"}, "value": "yes"}]
     cards = yes if copies else []

@@ -100,10 +100,7 @@ async def test_nobody_is_shown_what_they_may_not_see(counter: Counter) -> None:
 async def test_a_title_that_would_be_markup_is_none(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     evil = approval.changed(
-        approval_id=f"apr_{7:032x}",
-        title="<!channel> *now* <http://x|y>",
-        position=7,
-        due_ms=None,
+        approval_id=f"apr_{7:032x}", title="<!channel> *now* <http://x|y>", position=7, due_ms=None
     )
     await counter.office.storage.approvals.insert(evil)
     body = await answered(counter, f"show {evil.approval_id}")

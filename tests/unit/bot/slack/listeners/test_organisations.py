@@ -39,23 +39,13 @@ GRID: dict[str, Any] = {
 }
 INSTALLED: dict[str, dict[str, Any]] = {
     "in one workspace": {
-        "team": {
-            "id": "T1",
-            "domain": "acme",
-            "enterprise_id": "E1",
-            "enterprise_name": "Acme",
-        },
+        "team": {"id": "T1", "domain": "acme", "enterprise_id": "E1", "enterprise_name": "Acme"},
         "is_enterprise_install": False,
     },
     "in the organisation": {"team": None, "is_enterprise_install": True},
 }
 OTHER: dict[str, Any] = {
-    "team": {
-        "id": "T2",
-        "domain": "acme-labs",
-        "enterprise_id": "E1",
-        "enterprise_name": "Acme",
-    },
+    "team": {"id": "T2", "domain": "acme-labs", "enterprise_id": "E1", "enterprise_name": "Acme"},
     "is_enterprise_install": False,
 }
 # Slack names the organisation, not a workspace, as that of a user there.

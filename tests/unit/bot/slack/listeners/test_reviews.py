@@ -50,9 +50,7 @@ def an_agent(ran: list[tuple[str, object]]) -> Callable[[ScriptedModel], ChatMod
     return lambda model: ChatModelAgent(name="A", model=model, tools=[write])
 
 
-async def a_mail(
-    storage: SqliteStores,
-) -> tuple[Counter, Approval]:
+async def a_mail(storage: SqliteStores) -> tuple[Counter, Approval]:
     ran: list[tuple[str, object]] = []
     asks = call("write", {"to": "Mia", "body": BODY}, id="c1")
     office = Office(storage, [asks, say("Done.")], make_agent=an_agent(ran), ran=ran)

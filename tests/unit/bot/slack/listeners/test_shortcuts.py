@@ -62,9 +62,7 @@ def told(counter: Counter) -> str:
     return " ".join(text for _, text in [*notifier.whispers, *notifier.responses])
 
 
-async def test_of_more_than_a_page_the_form_says_how_many_there_are(
-    storage: SqliteStores,
-) -> None:
+async def test_of_more_than_a_page_the_form_says_how_many_there_are(storage: SqliteStores) -> None:
     office = Office(storage, [])
     office.directory.channels["C1"] = frozenset({ROSA, ADA})
     group = Group(users=(ADA,))

@@ -65,9 +65,7 @@ async def test_a_text_that_has_no_place_any_more_ends_its_turn_kindly(
     assert (thread.turn_open, thread.due_ms) == (False, None)
 
 
-async def test_a_card_that_has_no_place_expires_and_who_asked_knows(
-    storage: SqliteStores,
-) -> None:
+async def test_a_card_that_has_no_place_expires_and_who_asked_knows(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Nobody could answer.")])
     office.notifier.failing, office.notifier.faults = {"card"}, {"card": gone()}
     await office.hear(ASK)

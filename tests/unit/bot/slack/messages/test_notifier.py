@@ -134,11 +134,7 @@ async def a_scene() -> AsyncIterator[Scene]:
         rosa, channel = sandbox.user_id("Rosa"), sandbox.channel_id("ops")
         root = await sandbox.say(rosa, channel, "hello")
         team = sandbox.workspace.team_id
-        thread = Thread(
-            thread_id=f"{team}:{channel}:{root}",
-            requester_id=rosa,
-            created_ms=1_000,
-        )
+        thread = Thread(thread_id=f"{team}:{channel}:{root}", requester_id=rosa, created_ms=1_000)
         approval = an_approval(
             approval_id=APPROVAL_ID, thread_id=thread.thread_id, requester_id=rosa
         )

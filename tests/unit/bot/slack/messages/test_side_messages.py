@@ -186,9 +186,7 @@ def batch_for_ben(scene: Scene) -> ApprovalMessage:
     return ApprovalMessage(key=f"batch:{ben}", kind="batch", user=ben)
 
 
-async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(
-    scene: Scene,
-) -> None:
+async def test_a_card_of_several_by_direct_message_is_posted_once_and_redrawn(scene: Scene) -> None:
     items = refunds(scene)
     first, cards = items[0], SlackBatchCards(scene.notifier, no_words)
 

@@ -169,10 +169,7 @@ def test_a_critical_call_asks_for_the_name_of_what_its_tool_calls_so() -> None:
     ask = AnswerForm(form=Form.CALL, labels={"tbl": "Table"})
     terms = TERMS.model_copy(update={"risk": "critical"})
     critical = under(
-        terms,
-        title="Delete orders_2019",
-        arguments={"tbl": "orders_2019"},
-        form=ask.to_data(),
+        terms, title="Delete orders_2019", arguments={"tbl": "orders_2019"}, form=ask.to_data()
     )
     assert "To confirm, type the table" in str(confirmation_inputs(critical))
 
