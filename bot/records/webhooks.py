@@ -100,7 +100,7 @@ class WebhookQueue(WorkDocument):
         noun="queue",
         indexes=(
             Index(("endpoint_id", "changed_ms"), {"is_waiting": True}),
-            Index(("changed_ms",)),
+            Index(("changed_ms",), {"is_waiting": False}),
             Index(("thread_id",)),
         ),
     )

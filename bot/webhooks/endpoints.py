@@ -222,11 +222,13 @@ class WebhookEndpoints:
 
         await self.storage.webhooks.change(endpoint.id, on)
         store, count = self.storage.webhooks, 0
-        where: dict[str, object] = {"endpoint_id": endpoint.id, "at_ms": {"$lte": now_ms}}
+        where: dict[str, object] = {"endpoint_id": endpoint.id, "at_ms": {"$gte": since_ms or 0}}
         if since_ms is None:
             where["status"] = "given_up"
-        else:
-            where["at_ms"] = {"$gte": since_ms, "$lte": now_ms}
+        # The newest one ends the search, so that what arrives meanwhile is not sent a second time.
+        # Its time is of the bot, whose clock may be ahead of this one.
+        for newest in (await store.deliveries.find(where, sort=["-at_ms"], limit=1)).documents:
+            where["at_ms"] = {"$gte": since_ms or 0, "$lte": newest.at_ms}
         place: Place | None = None
         while True:
             sent = await store.deliveries.find(where, sort=["at_ms"], limit=_PAGE, after=place)

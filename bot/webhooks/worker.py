@@ -381,7 +381,8 @@ class WebhookWorker:
         store = self.storage.webhooks
         old = {"$lt": self.clock() - milliseconds(KEPT)}
         await store.deliveries.delete({"at_ms": old}, limit=_DELETED_AT_ONCE)
-        await store.queues.delete({"changed_ms": old}, limit=_DELETED_AT_ONCE)
+        empty = {"is_waiting": False, "changed_ms": old}
+        await store.queues.delete(empty, limit=_DELETED_AT_ONCE)
 
 
 def _is_due(queue: WebhookQueue, now_ms: int) -> bool:

@@ -85,6 +85,17 @@ async def test_what_happens_is_told_in_order(storage: SqliteStores) -> None:
     assert told["decision"]["digest"] == request.decision.digest
 
 
+async def test_what_waits_for_a_paused_endpoint_is_kept_however_old_it_is(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    await a_receiver(office, status=EndpointStatus.PAUSED)
+    waits = await decided(office, Status.REJECTED)
+    office.clock.forward(hours=31 * 24)
+    await settle(office)
+    assert [event.sequence for event in (await the_queue(office, waits)).waiting] == [1, 2]
+
+
 async def test_an_event_is_thin_and_signed(storage: SqliteStores) -> None:
     office = an_office(storage)
     await a_receiver(office)

@@ -204,6 +204,22 @@ async def test_44_all_since_a_time_is_sent_again_in_order_with_the_same_ids(
         assert stamps == 2 * [office.clock() // 1_000]
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_44_all_is_sent_again_once_if_the_clocks_differ(
+    storage: SqliteStores, hours: int
+) -> None:
+    """The command may run on another machine than the bot, which dates deliveries."""
+    office = an_office(storage)
+    await a_receiver(office)
+    since_ms = office.clock()
+    await decided(office, "a")
+    office.clock.forward(hours=hours)
+    program = await office.storage.programs.program("prg_1")
+    assert program is not None
+    redriven = endpoints(office).redrive(program, await the_endpoint(office), since_ms=since_ms)
+    assert await redriven == 2
+
+
 async def test_44_what_was_given_up_is_sent_again(storage: SqliteStores) -> None:
     office = an_office(storage)
     await a_receiver(office, events=("request.decided",))
