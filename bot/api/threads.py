@@ -98,13 +98,14 @@ class ProgramThreads:
         if channel not in program.channels:
             raise ApiProblemError("channel-out-of-scope", "The key does not name this channel.")
         claims = await self._claims(program, asked)
-        print_ = _fingerprint(asked, channel)
+        print_, digest = _fingerprint(asked, channel), _digest_of(program, idempotency_key)
         try:
-            name, start = await starts.known(lambda n: _id(program, idempotency_key, n), print_)
+            name, start = await starts.known(digest, print_)
             if start is not None:
                 return await self.state(start), False
             start = await self._made(caller, asked, name=name, channel=channel, within=within)
-            start = start.changed(fingerprint=print_, origin=start.origin.changed(claims=claims))
+            origin = start.origin.changed(claims=claims)
+            start = start.changed(fingerprint=print_, key_digest=digest, origin=origin)
             if await starts.start(start):
                 return await self.state(start), True
         except StartRefusedError as refused:
@@ -308,10 +309,10 @@ def problem_of(refused: StartRefusedError) -> ApiProblemError:
     )
 
 
-def _id(program: ProgramRecord, key: str, generation: int) -> str:
-    text = f"thread\0{key}\0{generation}".encode()
-    digest = hmac.new(bytes.fromhex(program.salt), text, hashlib.sha256).hexdigest()
-    return f"thr_{digest[:32]}"
+def _digest_of(program: ProgramRecord, key: str) -> str:
+    """Return the digest of an idempotency key: nobody can guess it, nor the ids made from it."""
+    text = f"thread\0{key}".encode()
+    return hmac.new(bytes.fromhex(program.salt), text, hashlib.sha256).hexdigest()
 
 
 def _fingerprint(asked: ApiCreateThread, channel: str) -> str:

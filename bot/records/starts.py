@@ -26,13 +26,16 @@ class ThreadStart(WorkDocument):
             Index(("origin.program", "created_ms")),
             Index(("origin.program", "under", "created_ms")),
             Index(("thread_id", "created_ms")),
+            Index(("key_digest", "created_ms")),
         ),
     )
 
     id: str
-    """`thr_` and 32 hexadecimal digits of a digest of the idempotency key, so that a key starts
-    once; or `sch_`, the name of a schedule and the due minute; or, for a hold, `hld_` and digits of
-    a digest of the trigger and the text."""
+    """`thr_` and 32 hexadecimal digits of a digest of the idempotency key and of the id that the
+    key named before, so that a key starts once; or `sch_`, the name of a schedule and the due
+    minute; or, for a hold, `hld_` and digits of a digest of the trigger and the text."""
+    key_digest: str = ""
+    """Digest of the idempotency key, in hexadecimal; empty for a schedule and for a hold."""
     team_id: str
     channel_id: str
     origin: RequestOrigin

@@ -82,7 +82,12 @@ class TriggerHolds:
         if held is not None or not await self._is_alike(start, known):
             return held
         new = start.changed(
-            id=hold_id, failure=HELD, deliveries=(), expires_ms=until_ms, due_ms=now_ms
+            id=hold_id,
+            key_digest="",
+            failure=HELD,
+            deliveries=(),
+            expires_ms=until_ms,
+            due_ms=now_ms,
         )
 
         def renewed(known: ThreadStart) -> ThreadStart | None:

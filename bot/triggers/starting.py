@@ -64,6 +64,7 @@ class NewStart:
 
     Attributes:
         id: Id of the start.
+        key_digest: Digest of its idempotency key; empty without one.
         title: In one line. What is too long is cut, after its secrets are masked.
         text: The agent's input; as above.
         deliveries: Identities of the webhooks that named it.
@@ -72,6 +73,7 @@ class NewStart:
     id: str
     title: str
     text: str
+    key_digest: str = ""
     deliveries: tuple[str, ...] = ()
 
 
@@ -113,29 +115,36 @@ class ThreadStarts:
     report: TellEvent = nobody
 
     async def known(
-        self, id_of: Callable[[int], str], fingerprint: str | None
+        self, key_digest: str, fingerprint: str | None
     ) -> tuple[str, ThreadStart | None]:
         """Return the id that a key names now, and its start, if it was made.
 
+        After a day, the key starts anew. The older starts may be deleted by then.
+
         Args:
-            id_of: Returns the id of a generation of the key: after a day, the key starts anew.
+            key_digest: Digest of the key.
             fingerprint: SHA-256 of the content; None to take any content.
 
         Raises:
             StartRefusedError: The key names other content.
+            RecordFormatError: The start of the key cannot be read.
         """
-        generation = 0
-        while True:
-            name = id_of(generation)
-            try:
-                start = await self.storage.starts.get(name)
-            except RecordNotFoundError:
-                return name, None
+        where = {"key_digest": key_digest}
+        page = await self.storage.starts.find(where, sort=["-created_ms"], limit=1)
+        before = ""
+        for start in page.documents:
             if self.clock() < start.created_ms + milliseconds(SAME_KEY):
                 if fingerprint not in {None, start.fingerprint}:
-                    raise StartRefusedError("idempotency-key-reused", request=name)
-                return name, start
-            generation += 1
+                    raise StartRefusedError("idempotency-key-reused", request=start.id)
+                return start.id, start
+            before = start.id
+        digest = hashlib.sha256(f"{key_digest} {before}".encode()).hexdigest()
+        name = f"thr_{digest[:32]}"
+        try:
+            await self.storage.starts.get(name)
+        except RecordNotFoundError:
+            return name, None
+        return await self.known(key_digest, fingerprint)  # it was made right now
 
     async def made(
         self, entry: StartEntry, door: RequestDoor, name: str, new: NewStart
@@ -152,6 +161,7 @@ class ThreadStarts:
         kind = "trg" if door is RequestDoor.TRIGGER else "sch"
         return ThreadStart(
             id=new.id,
+            key_digest=new.key_digest,
             team_id=self.team_id,
             channel_id=entry.channel,
             origin=RequestOrigin(

@@ -78,16 +78,15 @@ class AgentTriggers:
         if not all(condition.holds(members) is True for condition in entry.conditions):
             return None
         text = _filled(entry.text, body)
-        key = _filled(entry.key, body) or delivery or _digest(text)
-
-        def id_of(generation: int) -> str:
-            return f"thr_{_digest(f'trigger {name} {generation} {key}')[:32]}"
-
-        start_id, known = await starts.known(id_of, None)
+        # A sender that repeats a webhook keeps its id, and signs it with a new time.
+        sent = delivery.rpartition(".")[0] or delivery
+        key_digest = _digest(f"trigger {name} {_filled(entry.key, body) or sent or _digest(text)}")
+        start_id, known = await starts.known(key_digest, None)
         if known is not None:
             return await self._again(known, delivery)
         new = NewStart(
             id=start_id,
+            key_digest=key_digest,
             title=" ".join(_filled(entry.title, body).split()) or name,
             text=text,
             deliveries=(delivery,) if delivery else (),

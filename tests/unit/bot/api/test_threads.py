@@ -15,6 +15,7 @@ from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiCreateThread, ApiThread
 from bot.errors import NotApproverError
+from bot.maintenance.retention import Forgetting
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import open_of
 from bot.records.programs import ProgramScope
@@ -87,6 +88,20 @@ async def test_the_same_key_gives_the_same_thread_for_a_day(storage: SqliteStore
     assert await refusal(office, text="other") == "idempotency-key-reused"
     office.clock.forward(seconds=DAY_S)
     assert (await a_thread(office)).id != answers[0][0].id
+
+
+async def test_the_same_key_gives_the_same_thread_when_older_ones_are_deleted(
+    storage: SqliteStores,
+) -> None:
+    """Check 49: the key was used before, and retention has deleted that thread."""
+    office = an_office(storage, ASKS, turns_of_model=[[say("One.")], [say("Two.")]])
+    old = (await storage.starts.get((await a_thread(office)).id)).thread_id
+    office.clock.forward(seconds=DAY_S)
+    second = await a_thread(office)
+    forgetting = Forgetting(storage=storage, clock=office.clock, owner="sweeper")
+    assert not (await forgetting.forget(old, how="retention")).refusal
+    assert (await a_thread(office)).id == second.id
+    assert len(office.notices.starts) == 2
 
 
 async def test_text_of_a_program_is_data_for_the_agent(storage: SqliteStores) -> None:

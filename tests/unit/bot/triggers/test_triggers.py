@@ -167,6 +167,20 @@ async def test_a_replay_starts_nothing(pager: Callable[..., Office]) -> None:
     assert len(office.notices.starts) == 1
 
 
+async def test_a_sender_that_repeats_a_webhook_gets_the_same_thread_without_a_key(
+    pager: Callable[..., Office],
+) -> None:
+    office = pager(key="")
+    first = await fire(office)
+    office.clock.forward(seconds=5)
+    again = await fire(office)
+    other = await fire(office, name="msg_2")
+    assert first is not None
+    assert again is not None
+    assert other is not None
+    assert again.id == first.id != other.id
+
+
 async def test_the_same_key_gives_the_same_thread_for_a_day(pager: Callable[..., Office]) -> None:
     """Check 49."""
     office = pager()
