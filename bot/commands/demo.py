@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import secrets
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -143,7 +142,6 @@ async def try_out(  # noqa: PLR0913 - all given by name
             ).model_copy(update={"data_dir": Path(directory)})
             invitation = ""
             if settings.agent == DEMO_AGENTS and settings.agents_file is None:
-                settings = settings.model_copy(update={"api_port": _free_port()})
                 key = await _demo_program(settings, sandbox, clock)
                 url = f"http://127.0.0.1:{settings.api_port}"
                 ACCESS.update(COUNTERSIGN_URL=url, COUNTERSIGN_KEY=key)
@@ -197,12 +195,6 @@ async def _demo_program(settings: Settings, sandbox: Sandbox, clock: MovableCloc
     finally:
         await storage.close()
     return key
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def welcome(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 
 from bot.config.agents import DEMO_AGENTS
@@ -28,6 +29,7 @@ def demo_environment(
     agents = {} if "COUNTERSIGN_AGENTS_FILE" in ours else {"COUNTERSIGN_AGENT": DEMO_AGENTS}
     return {
         "COUNTERSIGN_LOG": "warning",
+        "COUNTERSIGN_API_PORT": str(_free_port()),
         **agents,
         **_deciders(ours, channels),
         **ours,
@@ -36,6 +38,12 @@ def demo_environment(
         "SLACK_BOT_TOKEN": bot_token,
         "SLACK_APP_TOKEN": app_token,
     }
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def _deciders(ours: Mapping[str, str], channels: Sequence[str]) -> dict[str, str]:

@@ -73,3 +73,11 @@ async def test_the_agents_of_the_demo_have_theirs(tmp_path: Path) -> None:
     assert key is not None
     assert key_id(key[1])
     assert names >= {"ops", "approval"}
+
+
+async def test_members_make_keys_on_the_port_of_the_settings(tmp_path: Path) -> None:
+    """Before, the demo took another port, and refused keys of members without one."""
+    greeting, _ = await tried_out(tmp_path, COUNTERSIGN_PERSONAL_KEYS="yes")
+    assert "COUNTERSIGN_URL=http://127.0.0.1:" in greeting
+    greeting, _ = await tried_out(tmp_path, COUNTERSIGN_API_PORT="8099")
+    assert "COUNTERSIGN_URL=http://127.0.0.1:8099\n" in greeting
