@@ -1,8 +1,8 @@
 """Recover threads after a restore: nothing in them continues by itself.
 
-Pending approvals are asked again, and so are decisions that had not reached their run. Unfinished
-turns are ended with a message in the thread. Unread messages are ignored: a later turn may have
-read them after the backup.
+Pending approvals are asked again, and so are decisions that had not reached their run. Turns that
+were running, or that a freeze held, are ended with a message in the thread. Unread messages are
+ignored: a later turn may have read them after the backup.
 """
 
 from __future__ import annotations
@@ -65,9 +65,13 @@ class ThreadRecovery:
             return thread
         status = await self._status(thread)
         waits = status is CheckpointStatus.PENDING
+        asked = await self.turns.pending(thread) if waits else ()
+        if not all(map(asks_people, asked)):
+            # A call that was parked or halted in the copy may have run since: like a running turn.
+            waits, status = False, CheckpointStatus.RUNNING
         is_cut = await self._is_begun(thread) and status in {None, CheckpointStatus.RUNNING}
         if waits:
-            await self._ask_anew(thread)
+            await self._ask_anew(thread, asked)
         elif is_cut:
             await self._cut(thread)
             turn = thread.turn if thread.turn_open else thread.turn + 1
@@ -90,11 +94,9 @@ class ThreadRecovery:
         stored = await self.storage.checkpoints.load(thread.checkpoint_id)
         return None if stored is None else stored.status
 
-    async def _ask_anew(self, thread: Thread) -> None:
+    async def _ask_anew(self, thread: Thread, asked: Sequence[InterruptContext]) -> None:
         """Ask decided approvals again: their calls may have run since the backup."""
-        for context in await self.turns.pending(thread):
-            if not asks_people(context):
-                continue
+        for context in asked:
             try:
                 approval = await self.storage.approvals.get(approval_id_of(context.id))
             except RecordNotFoundError:
@@ -109,7 +111,8 @@ class ThreadRecovery:
         """End the turn. The outcomes of its approved calls are unknown."""
         asked = await of_turn(self.storage.approvals, thread.checkpoint_id)
         for approval in asked if thread.turn_open else ():
-            if approval.open and approval.status is not Status.PENDING:
+            may_start = approval.open or approval.execution.parked is not None
+            if may_start and approval.status is not Status.PENDING:
                 await self.turns.doubt(thread, approval.address)
         await self.turns.give_up(thread, cut_text(thread.restored.to_ms))
 

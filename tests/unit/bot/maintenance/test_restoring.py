@@ -20,8 +20,9 @@ from bot.config.stores import restoring
 from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
 from bot.people.approvers import next_step_ms
-from bot.records.approval import Approval, Decision, Status
+from bot.records.approval import Approval, Decision, ExecutionState, Status
 from bot.records.approval_queries import open_of
+from bot.records.switch import FreezeScope
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
 from storage.sqlite import back_up
@@ -259,6 +260,29 @@ async def test_i5_a_turn_that_ran_when_the_copy_was_made_is_ended(drill: Drill) 
     thread = await office.storage.threads.get(THREAD_ID)
     assert (thread.turn_open, thread.restored.epoch, thread.due_ms) == (False, 0, None)
     assert shown_buttons(office, approval) == []
+
+
+async def test_i5_a_call_that_was_parked_in_the_copy_does_not_start(drill: Drill) -> None:
+    """Its freeze may have been lifted since the copy was made, and then it has run."""
+    office = await drill.start()
+    approval = await office.asked(ASK)
+    await office.freezes.freeze(FreezeScope(), by=BEN, why="An agent runs wild.")
+    await office.decide(approval, by=ADA)
+    await drill.make_copy()
+    await office.freezes.lift("f1", by=BEN, why="It is mended.")
+    await office.later()
+    assert office.ran == [("pay", ("Mia", 5, "card"))]
+
+    office = await drill.go_back(office)
+    await office.freezes.lift("f1", by=BEN, why="It is mended.")
+    await look(office)
+    await look(office)
+
+    assert office.ran == []
+    assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
+    told = await office.storage.approvals.get(approval.approval_id)
+    assert told.execution.state is ExecutionState.DOUBT
+    assert await office.storage.threads.parked() == []
 
 
 async def test_a_message_that_the_copy_has_as_unread_is_left_alone(drill: Drill) -> None:
