@@ -35,6 +35,7 @@ from bot.approvals.program_runs import (
     due_ms_of_run,
     in_doubt,
     is_begun,
+    is_of_another_start,
     is_replayed,
     lapsed,
     not_run,
@@ -76,6 +77,8 @@ _OUTCOMES = {
     "failed": ExecutionState.FAILED,
     "not_run": ExecutionState.FAILED,
 }
+_OTHER_START = "It is of another start, or lacks the token: the call was started more than once."
+_OTHER_RESULT = "Another result is on record, and it stays."
 
 
 class ChecksVotes(Protocol):
@@ -362,40 +365,45 @@ class ProgramExecutions:
         return changed
 
     async def _report(self, caller: ApiCaller, approval: Approval, result: ApiResult) -> Approval:
-        name, outcome, run = approval.approval_id, result.outcome, approval.execution.program
-        if not run.generation:
+        name, token = approval.approval_id, result.token
+        if not approval.execution.program.generation:
             detail = "Call start first; nothing has started."
             raise ApiProblemError("not-started", detail, request=name)
-        token = hashlib.sha256((result.token or "").encode()).hexdigest()
-        if result.token is not None and run.token and not hmac.compare_digest(run.token, token):
-            raise await self._refused(approval, result, "The token is of another start.")
-        text = _summary(approval, result)
-        now = self.clock()
-        if outcome == "running":
-            asker = approval.asker
-            timeout_s = asker.run_timeout_s if isinstance(asker, ProgramCall) else 0
-            write = partial(prolonged, text=text, now_ms=now, run_timeout_ms=timeout_s * 1_000)
-        elif outcome == "unknown":
+        proof = hashlib.sha256(token.encode()).hexdigest() if token is not None else None
+        if is_of_another_start(approval, proof):
+            raise await self._refused(approval, result, _OTHER_START)
+        if result.outcome == "unknown":
             return await self._doubt(approval)
-        else:
-            write = partial(
-                reported,
-                state=_OUTCOMES[outcome or ""],
-                text=text,
-                now_ms=now,
-                is_not_run=outcome == "not_run",
-            )
-        changed = await update(self.storage.approvals, name, write, writes_due=True)
+        write = self._told(approval, result)
+
+        def told(now: Approval) -> Approval | None:
+            return None if is_of_another_start(now, proof) else write(now)
+
+        changed = await update(self.storage.approvals, name, told, writes_due=True)
         if changed is not None:
-            if outcome != "running":
+            if result.outcome != "running":
                 await self._note_end(changed, result)
             self._show(changed)
             return changed
         newest = await self.requests.get(caller, name)
-        if outcome != "running" and _is_as_told(newest, result):
+        if _is_as_told(newest, result):
             return newest
-        detail = "Another result is on record, and it stays."
-        raise await self._refused(newest, result, detail)
+        is_other = is_of_another_start(newest, proof)
+        raise await self._refused(newest, result, _OTHER_START if is_other else _OTHER_RESULT)
+
+    def _told(self, approval: Approval, result: ApiResult) -> Callable[[Approval], Approval | None]:
+        """Return the change that a result makes."""
+        text, now, asker = _summary(approval, result), self.clock(), approval.asker
+        if result.outcome == "running":
+            timeout_s = asker.run_timeout_s if isinstance(asker, ProgramCall) else 0
+            return partial(prolonged, text=text, now_ms=now, run_timeout_ms=timeout_s * 1_000)
+        return partial(
+            reported,
+            state=_OUTCOMES[result.outcome or ""],
+            text=text,
+            now_ms=now,
+            is_not_run=result.outcome == "not_run",
+        )
 
     async def _refused(self, approval: Approval, result: ApiResult, why: str) -> ApiProblemError:
         """Record a result that changes nothing, once for each outcome, and return the refusal."""
@@ -436,7 +444,8 @@ class ProgramExecutions:
         if await self.storage.approvals.insert(born):
             await self.storage.audit.append(request_entry(born))
             self.spawn(self.requests.attendance().request([born]))
-        write = partial(in_doubt, now_ms=now, asked=question.approval_id)
+        asked = question.approval_id
+        write = partial(in_doubt, now_ms=now, asked=asked, generation=generation)
         changed = await update(self.storage.approvals, name, write, writes_due=True)
         if changed is not None:
             self._show(changed)

@@ -6,6 +6,7 @@ deadline, nobody knows what happened, and people are asked.
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass
 
 from bot.approvals.changes import shown
@@ -98,6 +99,24 @@ def not_run(approval: Approval, *, attempt: str) -> Approval | None:
     return approval.changed(execution=Execution(mode=execution.mode, program=run))
 
 
+def is_of_another_start(approval: Approval, proof: str | None) -> bool:
+    """Whether a result may tell of an earlier start than that of the call that runs.
+
+    Without proof, a result counts if the call was started once. So a program that has lost its
+    token in a crash can tell what its log says.
+
+    Args:
+        approval: The approval.
+        proof: SHA-256 of the token that came with the result, in hexadecimal; None without one.
+    """
+    run = approval.execution.program
+    if approval.execution.state not in _RUNNING:
+        return False
+    is_proven = proof is not None and hmac.compare_digest(run.token, proof)
+    needs_proof = run.generation > 1 or bool(proof is not None and run.token)
+    return needs_proof and not is_proven
+
+
 def reported(
     approval: Approval, state: ExecutionState, *, text: str, now_ms: int, is_not_run: bool = False
 ) -> Approval | None:
@@ -122,12 +141,16 @@ def prolonged(
     return shown(approval, execution=changed, now_ms=now_ms)
 
 
-def in_doubt(approval: Approval, *, now_ms: int, asked: str) -> Approval | None:
-    """Return the approval whose outcome nobody knows, with the question to people about it."""
+def in_doubt(approval: Approval, *, now_ms: int, asked: str, generation: int) -> Approval | None:
+    """Return the approval whose outcome nobody knows, with the question to people about it.
+
+    None if another start runs by now. The token stays: its program may still prove a result.
+    """
     execution = approval.execution
-    if execution.state is not ExecutionState.STARTED:
+    is_same = execution.program.generation == generation
+    if execution.state is not ExecutionState.STARTED or not is_same:
         return None
-    run = execution.program.changed(token="", deadline_ms=0, asked=asked)
+    run = execution.program.changed(deadline_ms=0, asked=asked)
     doubt = execution.changed(state=ExecutionState.DOUBT, at_ms=now_ms, program=run)
     return shown(approval, execution=doubt, now_ms=now_ms)
 
@@ -169,8 +192,8 @@ def delivered(approval: Approval) -> Approval | None:
 
 def consumed(approval: Approval, token: str) -> Approval | None:
     """Return the approval whose token a third service has used; None if it was used before."""
-    run = approval.execution.program
-    if run.token != token or run.is_consumed:
+    run, state = approval.execution.program, approval.execution.state
+    if state is not ExecutionState.STARTED or run.token != token or run.is_consumed:
         return None
     execution = approval.execution.changed(program=run.changed(is_consumed=True))
     return approval.changed(execution=execution)

@@ -371,7 +371,8 @@ class Server:
             if outcome != state:
                 raise ProblemError(409, "result-known")
             return self._present(record)
-        if token is not None and token != record.tokens[-1]:
+        needs_token = token is not None or len(record.tokens) > 1
+        if needs_token and token != record.tokens[-1]:
             raise ProblemError(409, "result-known")
         if outcome == "running":
             execution["deadline"] = self._iso(self.date + timedelta(seconds=record.run_timeout))

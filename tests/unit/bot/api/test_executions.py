@@ -315,6 +315,44 @@ async def test_a_late_result_after_run_again_is_refused_and_on_record(
     assert told.detail["why"]
 
 
+@pytest.mark.parametrize("outcome", ["running", "ran", "failed", "not_run", "unknown"])
+@pytest.mark.parametrize("is_lost", [False, True], ids=["runs", "in doubt"])
+async def test_a_late_result_without_a_token_never_counts_for_the_second_start(
+    storage: SqliteStores, outcome: str, is_lost: bool
+) -> None:
+    """Check 34: the program of the first start lives after all, and has lost its token."""
+    office = an_office(storage)
+    programs, request = programs_of(office), await lost(office)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    second = await programs.executions.start(a_caller(), request.id, a_start(request))
+    if is_lost:
+        await overdue(office, request)
+    before = (await the_record(office, request)).execution
+    with pytest.raises(ApiProblemError, match="result-known") as caught:
+        await programs.report(a_caller(), request.id, a_result(outcome, summary="Late."))
+    assert "token" in str(caught.value)
+    assert (await the_record(office, request)).execution == before
+    proven = a_result("ran", summary="It ran.", token=second.token)
+    for _ in range(2):
+        after = await programs.report(a_caller(), request.id, proven)
+        assert (after.execution.state, after.execution.summary) == ("ran", "It ran.")
+
+
+async def test_the_token_of_the_first_start_never_ends_the_second_one_in_doubt(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office, run_timeout=60)
+    first = await programs.executions.start(a_caller(), request.id, a_start(request))
+    await overdue(office, request)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    await programs.executions.start(a_caller(), request.id, a_start(request))
+    await overdue(office, request)
+    with pytest.raises(ApiProblemError, match="result-known"):
+        await programs.report(a_caller(), request.id, a_result("ran", token=first.token))
+    assert (await the_record(office, request)).execution.state is ExecutionState.DOUBT
+
+
 async def test_an_idempotent_call_starts_again_with_the_same_id(storage: SqliteStores) -> None:
     office = an_office(storage)
     request = await approved(office, execution="idempotent")
