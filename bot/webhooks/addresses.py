@@ -6,15 +6,17 @@ the address is judged when it is named, and again for each connection, at the so
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from bot.config.settings import Settings
@@ -52,11 +54,57 @@ _NOT_PUBLIC_6 = tuple(
 )
 """Parts of it that are not public: Teredo and other protocols, documentation, 6to4."""
 
+LOOKUPS_AT_ONCE = 32
+"""Maximum number of look-ups at once. Each has a thread, also after its caller has left."""
+
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 """A host that ends in a number is an IPv4 address for some parsers: `127.1`, `0x7f.1`."""
 _SLACK = ("slack.com", "slack-edge.com", "slack-gov.com")
+
+
+def _own_threads() -> Executor:
+    return ThreadPoolExecutor(LOOKUPS_AT_ONCE, "webhook-lookup")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResolver(AbstractResolver):
+    """Asks the system's resolver, in threads of its own.
+
+    A slow resolver holds the threads of the event loop otherwise, where Slack's hosts are looked
+    up, too.
+    """
+
+    threads: Executor = field(default_factory=_own_threads)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of a host."""
+        look_up = partial(
+            socket.getaddrinfo,
+            host,
+            port,
+            family,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_ADDRCONFIG,
+        )
+        infos = await asyncio.get_running_loop().run_in_executor(self.threads, look_up)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=port,
+                family=kind,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for kind, _, protocol, _, address in infos
+        ]
+
+    async def close(self) -> None:
+        """Do nothing: look-ups share the threads."""
 
 
 class AddressRefusedError(OSError):
@@ -72,14 +120,14 @@ class AddressRules:
         own_hosts: Hosts of the bot's API and of Slack's, each with its port; never allowed.
         own_ports: Ports on which this process listens; not allowed on this machine.
         proxy: The operator's proxy, which looks hosts up and judges their addresses; None without.
-        resolver: Looks hosts up; None for the system's resolver.
+        resolver: Looks hosts up.
     """
 
     private: Networks = ()
     own_hosts: Collection[str] = ()
     own_ports: Collection[int] = ()
     proxy: str | None = None
-    resolver: Callable[[], AbstractResolver] = field(default=ThreadedResolver)
+    resolver: AbstractResolver = field(default_factory=SystemResolver)
 
     async def check(self, address: str, *, hosts: Collection[str]) -> None:
         """Refuse an address that a webhook may not have, after a look-up of its host.
@@ -190,13 +238,10 @@ class JudgingResolver(AbstractResolver):
         Raises:
             AddressRefusedError: The host does not exist, or has an address that is not allowed.
         """
-        resolver = self.rules.resolver()
         try:
-            results = await resolver.resolve(host, port, family)
+            results = await self.rules.resolver.resolve(host, port, family)
         except OSError as error:
             raise AddressRefusedError("its host cannot be looked up") from error
-        finally:
-            await resolver.close()
         if not results:
             raise AddressRefusedError("its host has no address")
         for result in results:
@@ -204,7 +249,7 @@ class JudgingResolver(AbstractResolver):
         return results
 
     async def close(self) -> None:
-        """Do nothing: each look-up closes what it opens."""
+        """Do nothing: the rules keep the resolver."""
 
     def open_socket(self, address_info: tuple[Any, ...]) -> socket.socket:
         """Return a socket for an address, which is judged again: nothing comes in between.

@@ -55,9 +55,7 @@ class FakePoster:
 
     answers: list[WebhookAnswer] = field(default_factory=lambda: [TAKEN])
     posted: list[Posted] = field(default_factory=list)
-    rules: AddressRules = field(
-        default_factory=lambda: AddressRules(resolver=lambda: FakeResolver(PUBLIC))
-    )
+    rules: AddressRules = field(default_factory=lambda: AddressRules(resolver=FakeResolver(PUBLIC)))
 
     async def post(self, url: URL, body: str, headers: dict[str, str]) -> WebhookAnswer:
         self.posted.append(Posted(str(url), body, headers))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_network
 
 import pytest
@@ -17,8 +20,22 @@ def rules(*addresses: str, private: tuple[str, ...] = ()) -> AddressRules:
         private=[ip_network(network) for network in private],
         own_hosts={"countersign.example.com:443"},
         own_ports={8091},
-        resolver=lambda: FakeResolver(*addresses),
+        resolver=FakeResolver(*addresses),
     )
+
+
+async def test_i14_look_ups_have_threads_of_their_own() -> None:
+    """The event loop looks Slack's hosts up in its own threads, which are few."""
+    loop, is_over = asyncio.get_running_loop(), threading.Event()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    slow = loop.run_in_executor(None, is_over.wait)
+    try:
+        local = AddressRules(private=[ip_network("127.0.0.0/8"), ip_network("::1/128")])
+        async with asyncio.timeout(10):
+            assert await JudgingResolver(local, "http").resolve("localhost", 80)
+    finally:
+        is_over.set()
+        await slow
 
 
 NOT_PUBLIC = [

@@ -171,7 +171,7 @@ async def test_a_proxy_gets_the_name_of_the_host_and_judges_its_addresses() -> N
 
     async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
         port = proxy.sockets[0].getsockname()[1]
-        rules = AddressRules(proxy=f"http://127.0.0.1:{port}", resolver=NoResolver)
+        rules = AddressRules(proxy=f"http://127.0.0.1:{port}", resolver=NoResolver())
         url = "https://inside.example.com/hook"
         await rules.check(url, hosts=["inside.example.com"])  # nothing is looked up here
         answer = await HttpPoster(rules=rules, version="1").post(URL(url), BODY, {})
