@@ -10,10 +10,7 @@ from bot.demo.commands import (
     Hint,
     PlannedToolCall,
     Target,
-    calls,
     gives_up,
-    joined,
-    questions,
     read_command,
     with_answer,
 )
@@ -74,12 +71,6 @@ def test_deployments(text: str, expected: list[tuple[str, str, str, int]]) -> No
     assert targets(f"RELEASE {text}") == tuple(Target(*fields) for fields in expected)
 
 
-def test_questions_ask_only_for_what_is_missing() -> None:
-    assert questions(Deploy((Target("a", "1.0.0", "staging"),))) == []
-    assert len(questions(Deploy((Target("a"), Target("b"))))) == 3
-    assert len(questions(Deploy(tuple(Target(name) for name in "abcdefgh")))) == 5
-
-
 @pytest.mark.parametrize(
     ("answer", "version", "place"),
     [
@@ -109,17 +100,6 @@ def test_answer_keeps_what_is_known_and_fills_in_order() -> None:
         Target("b", "2.0.0", "production"),
         Target("c", "3.0.0", "staging"),
     )
-
-
-def test_calls_carry_all_arguments_and_a_reason() -> None:
-    (call,) = calls(Deploy((Target("a", "1.0.0", "staging", 2),)))
-    assert call.arguments == {
-        "service": "a",
-        "version": "1.0.0",
-        "environment": "staging",
-        "replicas": 2,
-    }
-    assert call.why.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -163,10 +143,6 @@ def test_half_a_command_is_never_guessed(text: str) -> None:
     assert isinstance(read_command(text), Hint)
 
 
-def test_restart_at_a_time() -> None:
-    assert arguments("restart cache 2026-12-01 at 9:05")["at"] == "2026-12-01T09:05:00Z"
-
-
 @pytest.mark.parametrize(
     ("text", "channels", "message"),
     [
@@ -183,11 +159,6 @@ def test_announcements(text: str, channels: list[str], message: str) -> None:
     assert arguments(text) == {"message": message, "channels": channels}
 
 
-@pytest.mark.parametrize("text", ["roll back cache", "Rollback cache in production"])
-def test_roll_back(text: str) -> None:
-    assert arguments(text) == {"service": "cache", "environment": "production"}
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -199,11 +170,6 @@ def test_roll_back(text: str) -> None:
 )
 def test_giving_up(text: str, expected: bool) -> None:
     assert gives_up(text) is expected
-
-
-def test_sentences_are_joined_once_each() -> None:
-    assert joined(["a.", "", "b.", "a."]) == "a. b."
-    assert joined(["a.", "x\ny"]) == "a.\n\nx\ny"
 
 
 @settings(deadline=None)

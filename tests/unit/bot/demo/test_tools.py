@@ -20,7 +20,6 @@ from bot.demo.agent import DemoServices
 from tests.unit.bot.talk import Talk
 
 DEPLOY = "deploy payments 1.4.2 to production"
-LIVE = "payments 1.4.2 is live in production with 3 replicas"
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "streamed"])
@@ -52,7 +51,6 @@ async def test_quiet_refund_for_another_reason() -> None:
     await talk.say("refund order 9 5 quietly, it was a duplicate charge")
     info = talk.question(ReviewEditInfo)
     assert info.arguments["reason"] == "duplicate charge"
-    assert info.arguments["notify"] is False
     assert info.arguments["notify"] is False
 
 
@@ -121,13 +119,6 @@ async def test_announcement_has_lines_and_channels(talk: Talk) -> None:
     assert talk.done == ["the message of 31 characters is in engineering"]
 
 
-async def test_announcement_goes_to_status_by_default() -> None:
-    talk = Talk()
-    await talk.say("announce all is well")
-    assert talk.question(ReviewEditInfo).arguments["channels"] == ["status"]
-    assert talk.question(ReviewEditInfo).arguments["channels"] == ["status"]
-
-
 async def test_roll_back_can_only_be_approved_or_rejected(talk: Talk) -> None:
     await talk.say(DEPLOY)
     await talk.decide(talk.question(ReviewEditInfo).accept())
@@ -152,16 +143,6 @@ async def test_message_with_markup_is_only_text(talk: Talk) -> None:
     assert talk.question(ReviewEditInfo).arguments["message"] == text
     await talk.decide(talk.question(ReviewEditInfo).accept())
     assert talk.done == [f"the message of {len(text)} characters is in status"]
-
-
-@pytest.mark.parametrize(
-    "text", ["status", "deploy", "deploy latest", "refund order 1234", "restart cache", "announce"]
-)
-async def test_half_a_command_gets_an_example(text: str) -> None:
-    talk = Talk()
-    said = await talk.say(text)
-    assert "For example" in said or "for example" in said
-    assert talk.asked == ()
 
 
 async def test_roll_back_of_nothing_gets_an_example() -> None:

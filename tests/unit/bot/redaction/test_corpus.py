@@ -1,7 +1,8 @@
 """Secrets of many vendors and ordinary texts: how many the masks miss, how many they hide.
 
 The forms are those that the vendors document and that public scanners (gitleaks, detect-secrets,
-trufflehog) look for. Every value is made here; none was ever valid.
+trufflehog) look for; those that `test_properties` and `test_shapes` have are not here again. Every
+value is made here; none was ever valid.
 """
 
 from __future__ import annotations
@@ -29,20 +30,14 @@ def encoded(text: str) -> str:
 
 TOKENS = {
     # package registries
-    "npm": "npm_" + MIXED[:36],
-    "PyPI": "pypi-AgEIcHlwaS5vcmc" + MIXED[:60],
     "RubyGems": "rubygems_" + HEX[:48],
     "crates.io": "cio" + MIXED[:32],
     "NuGet": "oy2" + LOWER[:43],
     "Clojars": "CLOJARS_" + LOWER[:60],
     "Artifactory key": "AKCp" + MIXED[:69],
     "Artifactory reference": "cmVmd" + MIXED[:59],
-    "Docker access token": "dckr_pat_" + MIXED[:27],
     "Docker organization token": "dckr_oat_" + MIXED[:32],
     # code hosts and build services
-    "GitHub": "ghp_" + MIXED[:36],
-    "GitHub, fine-grained": "github_pat_" + MIXED[:82],
-    "GitLab": "glpat-" + MIXED[:20],
     "GitLab runner registration": "GR1348941" + MIXED[:20],
     "GitLab CI job": "glcbt-1_" + MIXED[:20],
     "Bitbucket app password": "ATBB" + MIXED[:32],
@@ -59,22 +54,13 @@ TOKENS = {
     "Sonar, newer": "sqa_" + LOWER[:20] + "=" + LOWER[:19],
     "Octopus Deploy": "API-" + UPPER[:26],
     "Pulumi": "pul-" + HEX[:40],
-    "Terraform": MIXED[:14] + ".atlasv1." + MIXED[:64],
     "Prefect": "pnu_" + LOWER[:36],
     "Infracost": "ico-" + MIXED[:32],
     "Scalingo": "tk-us-" + MIXED[:24] + "_" + MIXED[:23],
     "OpenShift": "sha256~" + MIXED[:43],
-    "Vault": "hvs." + MIXED[:95],
     "1Password service account": "ops_eyJ" + MIXED[:260],
     "1Password secret key": "A3-ASWWYB-798JRY-LJVD4-23DC2-86TVM-H43EB"[:34],
-    "age": "AGE-SECRET-KEY-1" + UPPER[:58],
     # clouds
-    "AWS": "AKIA" + "QYLPMN5HFIQR7XYA",
-    "AWS Bedrock": "ABSK" + MIXED[:110],
-    "Google API": "AIza" + MIXED[:35],
-    "Google OAuth secret": "GOCSPX-" + MIXED[:28],
-    "Azure client secret": MIXED[:3] + "8Q~" + MIXED[:34],
-    "DigitalOcean": "dop_v1_" + HEX[:64],
     "DigitalOcean OAuth": "doo_v1_" + HEX[:64],
     "DigitalOcean refresh": "dor_v1_" + HEX[:64],
     "Alibaba": "LTAI" + MIXED[:20],
@@ -82,25 +68,20 @@ TOKENS = {
     "Yandex": "AQVN" + MIXED[:36],
     "Cloudflare origin CA": "v1.0-" + HEX[:24] + "-" + HEX[:146],
     "Fly": "FlyV1 fm2_" + MIXED[:100],
-    "Heroku": "HRKU-AA" + MIXED[:58],
     "Vercel": "vcp_" + MIXED[:56],
     "Vercel store": "vercel_blob_rw_" + MIXED[:16] + "_" + MIXED[:30],
     "Netlify": "nfp_" + MIXED[:36],
     "Render": "rnd_" + MIXED[:32],
-    "Supabase": "sbp_" + HEX[:40],
     "PlanetScale token": "pscale_tkn_" + MIXED[:43],
     "PlanetScale password": "pscale_pw_" + MIXED[:43],
     "PlanetScale OAuth": "pscale_oauth_" + MIXED[:43],
     "ClickHouse": "4b1d" + MIXED[:38],
-    "Databricks": "dapi" + HEX[:32],
     "Neon": "napi_" + LOWER[:64],
     # observability
     "Grafana service account": "glsa_" + MIXED[:32] + "_" + HEX[:8],
     "Grafana cloud": "glc_eyJ" + MIXED[:80],
     "Sentry organization": "sntrys_eyJ" + MIXED[:120],
-    "Sentry user": "sntryu_" + HEX[:64],
     "Sentry address": f"https://{HEX[:32]}@o123456.ingest.sentry.io/4505",
-    "New Relic user": "NRAK-" + UPPER[:27],
     "New Relic browser": "NRJS-" + HEX[:19],
     "New Relic insert": "NRII-" + MIXED[:32],
     "Dynatrace": "dt0c01." + UPPER[:24] + "." + UPPER[:64],
@@ -109,27 +90,18 @@ TOKENS = {
     "PagerDuty, older": "u+" + MIXED[:18],
     "PagerDuty": "pdus+_0XBPWQQ_" + UUID,
     # messages and mail
-    "Slack bot": "xoxb-" + DIGITS[:12] + "-" + DIGITS[:12] + "-" + MIXED[:24],
     "Slack webhook": "https://hooks.slack.com/services/T00000000/B00000000/" + MIXED[:24],
     "Discord webhook": "https://discord.com/api/webhooks/" + DIGITS[:18] + "/" + MIXED[:68],
-    "Telegram bot": DIGITS[:10] + ":AA" + MIXED[:33],
-    "Twilio": "SK" + HEX[:32],
-    "SendGrid": "SG." + MIXED[:22] + "." + MIXED[:43],
     "Mailchimp": HEX[:32] + "-us14",
     "Mandrill": "md-" + MIXED[:22],
-    "Mailgun": "key-" + HEX[:32],
     "Mailgun public": "pubkey-" + HEX[:32],
-    "Brevo": "xkeysib-" + HEX[:64] + "-" + MIXED[:16],
     "Resend": "re_" + MIXED[:8] + "_" + MIXED[:24],
     # money and shops
-    "Stripe": "sk_live_" + MIXED[:24],
     "Stripe, production": "rk_prod_" + MIXED[:24],
-    "Stripe restricted": "rk_live_" + MIXED[:24],
     "Square": "sq0atp-" + MIXED[:22],
     "Square, newer": "EAAA" + MIXED[:60],
     "Braintree": "access_token$production$" + LOWER[:16] + "$" + HEX[:32],
     "PayPal with Braintree": "access_token$sandbox$" + LOWER[:16] + "$" + HEX[:32],
-    "Shopify": "shpat_" + HEX[:32],
     "EasyPost": "EZAK" + MIXED[:54],
     "Shippo": "shippo_live_" + HEX[:40],
     "Flutterwave encryption": "FLWSECK_TEST-" + HEX[:12],
@@ -140,14 +112,12 @@ TOKENS = {
     "Adyen": "AQE" + MIXED[:60] + "-" + MIXED[:43] + "=-" + MIXED[:16],
     # work
     "Airtable": "pat" + MIXED[:14] + "." + HEX[:64],
-    "Notion": "ntn_" + MIXED[:46],
     "Linear": "lin_api_" + MIXED[:40],
     "Linear OAuth": "lin_oauth_" + HEX[:64],
     "Asana": "1/" + DIGITS[:16] + ":" + HEX[:32],
     "Asana personal": "2/" + DIGITS[:16] + "/" + DIGITS[:16] + ":" + HEX[:32],
     "ClickUp": "pk_" + DIGITS[:8] + "_" + UPPER[:32],
     "HubSpot": "pat-na1-" + UUID,
-    "Figma": "figd_" + MIXED[:40],
     "Typeform": "tfp_" + MIXED[:59],
     "Postman": "PMAK-" + HEX[:24] + "-" + HEX[:34],
     "Frame.io": "fio-u-" + MIXED[:64],
@@ -158,12 +128,7 @@ TOKENS = {
     "Facebook": "EAACEdEose0cBA" + MIXED[:80],
     "Adobe": "p8e-" + LOWER[:32],
     # models
-    "OpenAI": "sk-proj-" + MIXED[:60],
-    "Anthropic": "sk-ant-api03-" + MIXED[:93] + "AA",
-    "Hugging Face": "hf_" + MIXED[:34],
     "Hugging Face organization": "api_org_" + MIXED[:34],
-    "Groq": "gsk_" + MIXED[:52],
-    "Replicate": "r8_" + MIXED[:37],
     "LangSmith": "lsv2_pt_" + HEX[:32] + "_" + HEX[:10],
     "Pinecone": "pcsk_" + MIXED[:60],
     "NVIDIA": "nvapi-" + MIXED[:64],
@@ -180,24 +145,20 @@ TOKENS = {
     "GoCardless": "live_" + MIXED[:20] + "-" + MIXED[:19],
     "Grafana key, older": "eyJrIjoi" + MIXED[:80] + "==",
     # forms that no vendor owns
-    "JWT": "eyJ" + MIXED[:20] + ".eyJ" + MIXED[:40] + "." + MIXED[:43],
     "htpasswd": "rosa:$apr1$Zq8w1x7k$" + MIXED[:22],
     "htpasswd, SHA": "rosa:{SHA}" + encoded("0123456789abcdef0123"),
     "LDAP password": "{SSHA}" + encoded("0123456789abcdef01234567"),
     "PBKDF2": "pbkdf2_sha256$600000$" + MIXED[:22] + "$" + MIXED[:43] + "=",
     "scrypt": "scrypt:32768:8:1$" + MIXED[:16] + "$" + HEX[:128],
-    "bcrypt": "$2b$12$" + MIXED[:53],
 }
 """A token by itself: the text around it says nothing."""
 
 PLACES = {
-    "Docker login": '{"auths":{"registry.example":{"auth":"' + encoded("ci:" + PASSWORD) + '"}}}',
     "Docker identity": '{"auths":{"registry.example":{"identitytoken":"' + UUID + '"}}}',
     "Wi-Fi code": f"WIFI:T:WPA;S:Guests;P:{PASSWORD};;",
     "Wi-Fi code, other order": f"WIFI:S:Guests;P:{PASSWORD};T:WPA;;",
     "Wi-Fi words": f"Wi-Fi code: {PASSWORD}",
     "wpa_supplicant": f'psk="{PASSWORD}"',
-    "address of a database": f"postgres://app:{PASSWORD}@db.example/shop",
     "URL-encoded address": quote(f"postgres://app:{PASSWORD}@db.example/shop", safe=""),
     "URL-encoded field": "next=%2Fa%3Fpassword%3D" + quote(PASSWORD),
     "URL-encoded form": "grant_type=password&username=rosa&password=" + quote(PASSWORD),
@@ -210,18 +171,10 @@ PLACES = {
     "Basic login of letters": "Basic YWJjOmRl",
     "X-Auth-Token": "X-Auth-Token: " + HEX[:32],
     "cookie": "Set-Cookie: session=" + HEX[:40] + "; HttpOnly",
-    "netrc": f"machine api.example login rosa password {PASSWORD}",
     "pgpass": f"db.example:5432:shop:app:{PASSWORD}",
-    "connection string": f"Server=db;Database=shop;User Id=app;Password={PASSWORD};",
     "JDBC": f"jdbc:mysql://db/shop?user=app&password={PASSWORD}",
-    "Azure storage": "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=" + MIXED[:86] + "==",
     "command line": f"redis-cli -h db -a {PASSWORD} ping",
-    "curl": f"curl -u rosa:{PASSWORD} https://api.example",
-    "YAML": f"database:\n  password: {PASSWORD}",
     "environment": f"export GITHUB_TOKEN={MIXED[:30]}",
-    "card number": "card 4111 1111 1111 1111, exp 12/29",
-    "card number behind": "4111111111111111 (Visa)",
-    "PIN": "PIN: 4711",
 }
 """A secret that only its place gives away."""
 
@@ -247,8 +200,6 @@ def test_a_secret_is_masked_for_its_place(name: str) -> None:
         quote(PASSWORD),
         encoded(PASSWORD),
         "YWJjOmRl",
-        "4111",
-        "4711",
         HEX[:32],
     ):
         assert secret not in shown

@@ -103,10 +103,6 @@ def test_a_harmless_text_is_told_by_the_last_word_of_its_name(key: str) -> None:
     assert mask(f"{key}_password", texts[key]) == REDACTED
 
 
-def test_number_under_a_secret_key_is_masked() -> None:
-    assert mask("password", 1234) == REDACTED
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -202,20 +198,6 @@ def test_no_value_vanishes_when_names_are_masked() -> None:
     masked = mask("x", {"xoxb-111111-a": 1, "xoxb-222222-b": 2})
     assert isinstance(masked, dict)
     assert sorted(masked.values()) == [1, 2]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "-----BEGIN PRIVATE KEY-----" * 3_000,
-        "://a:" * 20_000,
-        "4111 " * 20_000,
-        "sk-" * 30_000,
-        "eyJ" * 30_000,
-    ],
-)
-def test_long_texts_take_no_time(text: str) -> None:
-    assert mask_text(text)
 
 
 def test_words_that_were_made_from_data() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.redaction.call import INLINE, mask_call, mask_data, mask_title, mask_value, written
-from bot.redaction.mask import REDACTED, in_force, mask, mask_text, mask_words, print_key
+from bot.redaction.mask import REDACTED, in_force, mask, mask_words, print_key
 from bot.redaction.masks import NO_NAMES, Mask, Names, has_guess, masks_in
 from bot.redaction.rules import NO_RULES, SHORTEST_VALUE, read_rules
 
@@ -103,11 +103,6 @@ def test_two_forms_of_secrets_in_one_text_are_both_masked() -> None:
 def test_a_text_that_is_one_secret_is_one_mask() -> None:
     assert [type(word) for word in mask_call(SLACK)] == [Mask]
     assert shown({"a": SLACK}) == f'{{"a": {masked(18)}}}'
-
-
-def test_a_login_of_curl_is_masked() -> None:
-    text = "curl -u bot:hunter2 https://x.example"
-    assert mask_text(text) == f"curl -u bot:{REDACTED} https://x.example"
 
 
 def test_a_digest_after_a_private_key_is_shown() -> None:

@@ -228,11 +228,6 @@ def test_a_value_under_a_secret_name_is_masked_at_any_depth(
     }
 
 
-def test_the_value_after_an_option_is_masked() -> None:
-    argv = ["mysql", "--password", "open sesame", "--verbose", "db"]
-    assert mask("argv", argv) == ["mysql", "--password", REDACTED, "--verbose", "db"]
-
-
 # ---- what must stay as it is -------------------------------------------------------------------
 
 HARMLESS: dict[str, st.SearchStrategy[str]] = {

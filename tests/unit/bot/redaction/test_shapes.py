@@ -48,7 +48,8 @@ TOKENS = {
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
 def test_a_token_is_known_by_its_form(token: str) -> None:
-    assert mask_text(f"use {token} now") == f"use {REDACTED} now"
+    for text in ("use {} now", '{{"x": "{}"}}', "x={}\n"):
+        assert mask_text(text.format(token)) == text.format(REDACTED)
     assert mask("x", token) == REDACTED
 
 
