@@ -73,23 +73,6 @@ def drawn(approval: Approval) -> str:
     return json.dumps(card_for(approval, approvers_text="").blocks)
 
 
-@pytest.mark.parametrize("who", [MIA, ROSA])
-async def test_it_runs_at_once_and_everybody_who_could_have_decided_hears_of_it(
-    storage: SqliteStores, who: str
-) -> None:
-    counter = await asked(storage)
-    approval = await counter.office.the_approval()
-    await counter.send(a_click(approval, ActionId.OVERRIDE, who))
-    assert counter.views.opened[-1]["callback_id"] == ActionId.OVERRIDE_MODAL
-    assert "C0ALERT" in json.dumps(counter.views.opened[-1])
-    await submitted(counter, who, a_form())
-    assert counter.office.ran == [("look", "a")]
-    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
-    assert await acts(storage) == ["broke_glass", "decided", "started"]
-    card = drawn(counter.office.notifier.cards[approval.approval_id])
-    assert all(words in card for words in (WHAT, WHY_NOW, "Override by"))
-
-
 @pytest.mark.parametrize(
     "more", [{"break_glass": "no"}, {"break_glass": "no", "always_ask": "yes"}]
 )
@@ -102,15 +85,6 @@ async def test_where_the_rule_names_nobody_nobody_may(
     await counter.send(a_click(approval, ActionId.OVERRIDE, MIA))
     await submitted(counter, MIA, a_form())
     assert (counter.views.opened, counter.office.ran) == ([], [])
-
-
-async def test_the_card_leads_to_the_form_that_has_the_button(
-    storage: SqliteStores,
-) -> None:
-    counter = await asked(storage)
-    approval = await counter.office.the_approval()
-    stuck = approval.changed(stuck="nobody of sre is left")  # when it is needed most
-    assert all(ActionId.DETAILS in drawn(request) for request in (approval, stuck))
 
 
 @pytest.mark.parametrize(
@@ -258,14 +232,6 @@ async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
     await after.threads.work(THREAD_ID)
     assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
     assert await acts(storage) == ["broke_glass", "decided", "started"]
-
-
-async def test_people_are_told_once_by_one_process(storage: SqliteStores) -> None:
-    counter = await asked(storage)
-    await submitted(counter, MIA, a_form())
-    (approval,) = await newest_of(storage.approvals, THREAD_ID, limit=1)
-    await counter.office.attendance.tell_thread(approval)
-    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
 
 
 async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStores) -> None:

@@ -15,7 +15,7 @@ from bot.approvals.comments import LONGEST_ASKED, MOST_KEPT
 from bot.approvals.secondary_actions import SecondaryActions
 from bot.audit.report import story
 from bot.errors import DeliveryError, OutdatedCardError
-from bot.layout.action_ids import ActionId, encode_option
+from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, CardClaim, Status
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
@@ -96,16 +96,6 @@ async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
     assert "Too risky" not in str(counter.views.opened[-1])
     await counter.send(a_click(approval, ActionId.REJECT, ADA))
     assert "Too risky" in str(counter.views.opened[-1])
-
-
-async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStores) -> None:
-    counter, _ = await a_counter(storage)
-    await press(counter, ActionId.CLAIM, ADA)
-    voted = await press(counter, ActionId.APPROVE, BEN)
-
-    claim = voted.claim
-    assert (claim.by, claim.past) == ("", (ADA,))
-    assert len(voted.votes) == 1
 
 
 async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> None:
@@ -432,26 +422,6 @@ async def test_only_the_newest_questions_are_kept(storage: SqliteStores) -> None
     assert [question.text for question in dialog] == [
         f"question {n}" for n in range(2, MOST_KEPT + 2)
     ]
-
-
-async def test_nothing_happens_beside_what_is_decided_or_over(storage: SqliteStores) -> None:
-    counter, approval = await a_counter(storage)
-    counter.office.clock.forward(hours=9)
-    for action in (ActionId.CLAIM, ActionId.LET_GO, ActionId.SNOOZE, ActionId.ASK_BACK):
-        await counter.send(a_click(approval, action, ADA))
-
-    assert counter.views.opened == []
-    left = await storage.approvals.get(approval.approval_id)
-    assert (left.claim, left.snoozes, left.dialog) == (CardClaim(), {}, ())
-
-
-async def test_the_menu_does_what_its_options_say(storage: SqliteStores) -> None:
-    counter, approval = await a_counter(storage)
-    value = encode_option(ActionId.CLAIM, approval.approval_id, approval.digest)
-    await counter.send(a_choice(approval, value))
-
-    left = await storage.approvals.get(approval.approval_id)
-    assert left.claim.by == ADA
 
 
 @pytest.mark.parametrize("value", [None, 7, "", "countersign:approve", {"a": 1}])

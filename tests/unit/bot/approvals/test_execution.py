@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable
 from typing import TypedDict
 
@@ -44,9 +43,7 @@ from tests.unit.bot.slack.cards.test_words import shown
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
-AGAIN: Json = {"choice": "again", "result": ""}
 IT_RAN: Json = {"choice": "ran", "result": "Mia has it."}
-GIVE_UP: Json = {"choice": "give_up", "result": ""}
 
 
 def drawn(office: Office, approval: Approval) -> Execution | None:
@@ -63,22 +60,6 @@ async def asked(storage: SqliteStores, *turns: object, **changes: object) -> Off
     office = Office(storage, list(turns), **changes)  # type: ignore[arg-type]
     await office.hear(ASK)
     return office
-
-
-async def test_a_call_that_ran_is_told_with_its_result(storage: SqliteStores) -> None:
-    office = await asked(storage, PAY, say("Paid."))
-    approval = await office.the_approval()
-    assert drawn(office, approval) is None
-    await office.decide(approval)
-    now = office.clock()
-    assert drawn(office, approval) == Execution(
-        state=ExecutionState.ENDED,
-        number=1,
-        runner="office",
-        started_ms=now,
-        at_ms=now,
-        text="paid 5 to Mia",
-    )
 
 
 async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
@@ -98,36 +79,6 @@ async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
     state = ExecutionState.STARTED
     assert seen == [Execution(state=state, runner="office", started_ms=now, at_ms=now)]
     assert state_of(office, approval) is ExecutionState.ENDED
-
-
-async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStores) -> None:
-    @tool(gate="approval")
-    def pay(to: str, amount: int) -> str:
-        """Pay."""
-        raise RuntimeError(f"no account of {to} takes {amount}")
-
-    office = await asked(storage, PAY, say("Sorry."), make_agent=with_tool(pay))
-    approval = await office.the_approval()
-    await office.decide(approval)
-    run = drawn(office, approval)
-    assert run is not None
-    assert (run.state, run.text) == (
-        ExecutionState.FAILED,
-        "RuntimeError: no account of Mia takes 5",
-    )
-
-
-async def test_of_two_calls_the_first_decided_is_told_at_once(storage: SqliteStores) -> None:
-    office = await asked(storage, [PAY, PAY_BEN], say("Both done."))
-    first, second = await office.open_approvals()
-    await office.decide(second)
-    assert state_of(office, second) is ExecutionState.ENDED
-    assert drawn(office, first) is None
-    await office.decide(first, by=BEN)
-    assert state_of(office, first) is ExecutionState.ENDED
-    stored = await storage.approvals.get(first.approval_id)
-    assert stored.card.revision == stored.shown_revision
-    assert stored.due_ms is None
 
 
 async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approval, Approval]:
@@ -150,23 +101,6 @@ async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteSto
     assert run is not None
     assert (run.state, run.text) == (ExecutionState.ENDED, "Mia has it.")
     assert drawn(office, doubt) is None  # its own words say it
-
-
-async def test_a_call_in_doubt_that_runs_again_is_told_on_both_cards(
-    storage: SqliteStores,
-) -> None:
-    office, approval, doubt = await a_crash(storage, say("Paid."))
-    await office.decide(doubt, Status.APPROVED, answers=AGAIN)
-    assert office.ran == [("pay", ("Mia", 5, "card"))]
-    assert state_of(office, approval) is ExecutionState.ENDED
-    assert state_of(office, doubt) is ExecutionState.ENDED
-
-
-async def test_a_doubt_that_is_given_up_stays_one(storage: SqliteStores) -> None:
-    office, approval, doubt = await a_crash(storage, say("I see."))
-    await office.decide(doubt, Status.REJECTED, answers=GIVE_UP)
-    assert office.shown() == ["I see."]
-    assert state_of(office, approval) is ExecutionState.DOUBT
 
 
 async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
@@ -371,14 +305,6 @@ def a_graph(error: type[Exception] | None) -> Callable[[ScriptedModel], Agent]:
     return make
 
 
-async def test_a_step_that_people_let_run_is_told_on_its_card(storage: SqliteStores) -> None:
-    office = await asked(storage, make_agent=a_graph(None))
-    step = await office.the_approval()
-    await office.decide(step)
-    assert office.shown() == ["deployed"]
-    assert state_of(office, step) is ExecutionState.ENDED
-
-
 async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStores) -> None:
     office = await asked(storage, make_agent=a_graph(OSError))
     step = await office.the_approval()
@@ -504,29 +430,6 @@ def test_what_lets_something_run() -> None:
     assert not lets_run(decided(a_form(tool=""), Status.ANSWERED))
     assert lets_run(decided(a_doubt(), Status.APPROVED))
     assert not lets_run(decided(a_doubt(), Status.ANSWERED))
-
-
-@pytest.mark.parametrize(
-    ("state", "said", "spoken"),
-    [
-        (ExecutionState.STARTED, "⚙️ *Approved by <@U0BEN>*  ·  running", "running: Deploy"),
-        (ExecutionState.ENDED, "✅ *Approved by <@U0BEN>*  ·  ran <!date", "&lt;!channel&gt; done"),
-        (ExecutionState.FAILED, "⚠️ *Failed*  ·  approved by", "&lt;!channel&gt; done"),
-        (ExecutionState.LAPSED, "⚠️ *Didn't run*  ·  approved by", "&lt;!channel&gt; done"),
-        (ExecutionState.DOUBT, "❓ *May have run*  ·  please check", "May have run, please check"),
-    ],
-)
-def test_the_first_and_the_last_line_of_a_card(
-    state: ExecutionState, said: str, spoken: str
-) -> None:
-    text = "" if state in {ExecutionState.STARTED, ExecutionState.DOUBT} else "<!channel> done"
-    run = Execution(state=state, at_ms=a_card().created_ms, text=text)
-    card = card_for(decided(a_card(), Status.APPROVED).changed(execution=run), approvers_text="")
-    assert said in shown(card.blocks)
-    assert spoken in card.text
-    for block in card.blocks:
-        if block.get("text", {}).get("type") == "mrkdwn":
-            assert "<!channel>" not in json.dumps(block)
 
 
 @pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])

@@ -95,19 +95,6 @@ def voters(approval: Approval) -> list[str]:
     return [cast_vote.by for cast_vote in approval.votes]
 
 
-async def test_a_vote_is_on_record_with_its_grounds(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    await vote(office, MIA)
-    approval = await office.the_approval()
-    (cast,) = approval.votes
-    assert cast.groups == ("security",)
-    entries = await story(storage, approval_id=approval.approval_id)
-    (entry,) = [record for record in entries if record.action == "voted"]
-    assert (entry.actor_id, entry.detail["groups"]) == (MIA, ["security"])
-    assert entry.detail["file"] == approval.policy_file == "f1"
-    assert entry.detail["digest"] == approval.digest
-
-
 async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
     storage: SqliteStores,
 ) -> None:
@@ -182,18 +169,6 @@ async def test_a_vote_that_comes_while_somebody_edits_is_on_record(storage: Sqli
     assert {cast_vote.by for cast_vote in edited.votes} <= {BEN}
     noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
     assert ("voted", ADA) in noted
-
-
-async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    await vote(office, ADA)
-    assert await refused(office, ADA) == "already_voted"
-    await vote(office, BEN)
-    assert await refused(office, CLEO) == "not_needed"
-    assert await refused(office, TOM) == "not_approver"
-    assert await refused(office, ROSA) == "own_request"
-    assert await refused(office, GUS) == "guest"
-    assert office.ran == []
 
 
 async def test_look_ups_that_take_too_long_refuse(

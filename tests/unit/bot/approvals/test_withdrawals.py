@@ -76,12 +76,6 @@ async def test_i9_the_button_asks_why_and_the_agent_hears_who_and_why(counter: C
     assert ("withdrawn", ROSA) in await acts(office.storage)
 
 
-@pytest.mark.parametrize("action", [ActionId.REJECT, ActionId.IGNORE])
-async def test_the_no_of_a_requester_opens_the_withdrawal(counter: Counter, action: str) -> None:
-    await counter.send(a_click(await counter.office.the_approval(), action, ROSA))
-    assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
-
-
 async def test_any_requester_can_withdraw_and_nobody_else(storage: SqliteStores) -> None:
     office = Office(storage, [say("I wait."), PAY, say("I see.")])
     await office.hear("<@UBOT> when somebody says go, pay Mia", user_id=ROSA)
@@ -193,21 +187,6 @@ async def test_what_a_requester_writes_is_on_the_card_in_two_seconds_and_reaches
     assert "it is *6*" in str(office.model.inputs[-1])
 
 
-async def test_what_others_write_is_no_word_of_who_asked(storage: SqliteStores) -> None:
-    office = await an_office(storage)
-    await office.hear("<@UBOT> and what about lunch?", user_id=BEN, ts=ts(2))
-    assert (await office.the_approval()).said == ()
-    assert "Withdraw" not in office.notifier.whispers[-1][1]
-    assert office.notifier.offered[-1] == []
-
-
-async def test_an_event_that_slack_sends_again_is_shown_once(storage: SqliteStores) -> None:
-    office = await an_office(storage)
-    for _ in range(2):
-        await office.hear("it is 6", ts=ts(2))
-    assert len((await office.the_approval()).said) == 1
-
-
 async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStores) -> None:
     office = await an_office(storage)
     approval = await office.the_approval()
@@ -266,12 +245,6 @@ async def test_a_reply_that_would_stop_it_is_not_kept_silently(
     assert await storage.inbox.new(THREAD_ID, limit=9) == []
     assert len(await storage.inbox.of_turn(THREAD_ID, NO_TURN)) == 1
     assert ("message_refused", ROSA) in await acts(storage)
-
-
-async def test_the_withdrawal_of_somebody_else_is_a_message(storage: SqliteStores) -> None:
-    office = await an_office(storage)
-    await office.hear("<@UBOT> cancel", user_id=BEN, ts=ts(2))
-    assert [message.text for message in await storage.inbox.new(THREAD_ID, limit=9)] == ["cancel"]
 
 
 @pytest.mark.parametrize(

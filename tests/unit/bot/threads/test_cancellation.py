@@ -20,7 +20,6 @@ from bot.questions.drawing import drawn_question
 from bot.records.approval import Approval, ExecutionState, Status
 from bot.slack.cards.decided import decided_card
 from bot.threads.cancellation import looks_like_stop
-from bot.threads.message_event import NO_TURN
 from bot.words import say as words
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
@@ -56,28 +55,6 @@ def test_a_message_that_is_more_is_none(text: str) -> None:
     assert not looks_like_stop(text)
 
 
-async def test_what_waits_is_cancelled_and_the_turn_is_over(storage: SqliteStores) -> None:
-    office = Office(storage, [[PAY, PAY_BEN], say("Hello again.")])
-    await office.hear(ASK)
-    first, second = await office.open_approvals()
-    await office.hear("stop", ts=ts(1))
-    cards = office.notifier.cards
-    assert {cards[approval.approval_id].status for approval in (first, second)} == {
-        Status.CANCELLED
-    }
-    assert office.ran == []
-    text = office.shown()[-1]
-    assert text.startswith("Stopped by urosa.")
-    assert "Didn't run: Pay 5 to Mia; Pay 7 to Ben." in text
-    assert "Nothing that needed approval ran." in text
-    assert (await storage.threads.get(THREAD_ID)).turn_open is False
-    assert [message.text for message in await storage.inbox.of_turn(THREAD_ID, NO_TURN)] == ["stop"]
-    acts = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
-    assert (Act.STOPPED, ROSA) in acts
-    await office.hear("<@UBOT> hello", ts=ts(2))
-    assert office.shown()[-1] == "Hello again."
-
-
 async def test_what_ran_before_is_named(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, PAY_BEN])
     await office.hear(ASK)
@@ -110,18 +87,6 @@ async def test_what_was_not_begun_does_not_begin(storage: SqliteStores) -> None:
     await office.queue.run()
     assert office.model.calls == 0
     assert office.notifier.whispers[-1] == (ROSA, words("message.stopped_early"))
-
-
-async def test_what_is_written_after_the_stop_is_the_next_turn(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Then 6.")])
-    await office.hear(ASK)
-    await office.inbox.receive(an_incoming("stop", ts=ts(1)))
-    await office.hear("pay 6", ts=ts(2))
-    assert await office.open_approvals() == []
-    assert office.shown()[-1] == "Then 6."
-    history = str(office.model.inputs[-1])
-    assert "Stopped by urosa" in history
-    assert "pay 6" in history
 
 
 async def test_a_run_is_stopped_after_its_tools(storage: SqliteStores) -> None:

@@ -53,22 +53,6 @@ async def acts(storage: SqliteStores) -> list[str]:
     return [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
 
 
-@pytest.mark.parametrize("minutes", [30, 60], ids=["before it", "after it"])
-async def test_an_edit_that_waits_begins_the_escalation_anew(
-    storage: SqliteStores, minutes: int
-) -> None:
-    office = an_office(storage, rules=replace(LADDER, exclude_editors=True))
-    approval = await asked(office)
-    await office.later(minutes=minutes)
-    edited = await office.decide(approval, edited={"to": "Bob", "amount": 6}, by=ADA)
-    assert (edited.status, edited.escalation.steps) == (Status.PENDING, 0)
-    await office.later(minutes=59)
-    assert (await office.the_approval()).escalation.begun_ms == 0
-    await office.later(minutes=1)
-    assert (await office.the_approval()).escalation.begun_ms == office.clock()
-    assert len(office.notifier.escalations) == 1 + (minutes == 60)
-
-
 # ---- the ladder ----------------------------------------------------------------------------------
 
 
@@ -144,19 +128,6 @@ async def test_i1_the_backup_decides_after_the_escalation_and_not_before(
 
 
 # ---- crashes and other processes -----------------------------------------------------------------
-
-
-def is_told(approval: Approval) -> bool:
-    return any(
-        reminder.kind == "escalation" and reminder.is_posted for reminder in approval.reminders
-    )
-
-
-def revive(office: Office) -> None:
-    """What was put in the way is gone: the methods of the classes hold again."""
-    for thing in (office.storage.audit, office.storage.approvals, office.notifier):
-        for name in ("append", "replace", "update_card", "nudge"):
-            vars(thing).pop(name, None)
 
 
 async def test_the_lease_is_lost_before_the_record(storage: SqliteStores) -> None:

@@ -73,28 +73,6 @@ def drawn(office: Office) -> dict[str, Status]:
     return {str(approval.arguments["what"]): approval.status for approval in items}
 
 
-async def test_calls_of_one_turn_have_one_card(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b", "c")
-    assert {card.batch.owner_id for card in cards} == {cards[0].approval_id}
-    assert shown(office).posts == [cards[0].approval_id]
-    assert shown(office).updates == []
-    assert office.notifier.posts == []
-    assert drawn(office) == dict.fromkeys("abc", Status.PENDING)
-    assert all(
-        approval.card.revision == approval.shown_revision and not approval.thread_card.ts
-        for approval in cards
-    )
-    assert [approval.batch_card.ts for approval in cards] == ["1800000000.000001", "", ""]
-
-
-async def test_what_takes_no_line_has_a_card_of_its_own(storage: SqliteStores) -> None:
-    office = an_office(storage, "a", "b")
-    shown(office).refused = True
-    await office.hear("<@UBOT> look")
-    assert shown(office).posts == []
-    assert len(office.notifier.posts) == 2
-
-
 @pytest.mark.parametrize(
     "more",
     [{"always_ask": "yes"}, {"approve": [{"from": ["sre"], "count": 2}]}, {"route": "dm"}],
@@ -162,20 +140,6 @@ async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStor
     assert [*drawn(office)] == ["b"]
     assert office.notifier.posts == [cards[0].approval_id]
     assert len(office.notifier.questions) == 1
-
-
-async def test_a_split_gives_each_that_waits_its_own_card(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b", "c")
-    await office.decide(cards[2])
-    shared = office.attendance.shared
-    assert shared is not None
-    names = await shared.split(cards[0])
-    for name in sorted(names):
-        await office.attendance.attend(name)
-    assert names == {cards[0].approval_id, cards[1].approval_id}
-    assert sorted(office.notifier.posts) == sorted(names)
-    assert drawn(office) == {"c": Status.APPROVED}
-    assert await shared.split(cards[0]) == frozenset()
 
 
 async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(

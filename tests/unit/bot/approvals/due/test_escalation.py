@@ -12,7 +12,7 @@ from bot.approvals.changes import annotated
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
-from bot.records.approval import Approval, CardClaim, Status
+from bot.records.approval import Approval, Status
 from bot.records.terms import QuietHours
 from bot.slack.cards.card_for import card_for
 from tests.support.decided import write
@@ -69,47 +69,6 @@ def mentioned(approval: Approval) -> list[str]:
     return list(approval.escalation.mentioned)
 
 
-async def test_the_ladder_from_silence_to_expiry(storage: SqliteStores) -> None:
-    office = await asked(storage, STEPS)
-    assert mentioned(await office.the_approval()) == ["S0SRE"]
-    for minutes in (15, 30, 15, 60, 400):
-        await office.later(minutes=minutes)
-    assert told(office) == [
-        ("reminder", ["S0SRE"], ""),
-        ("reminder", ["S0SRE"], ""),
-        ("escalation", [LIA], ""),
-    ]
-    assert await acts(office) == [
-        *("requested", "reminded", "reminded", "escalated", "expired", "resumed"),
-        "answered_tool",
-    ]
-
-
-async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStores) -> None:
-    office = await asked(storage, STEPS)
-    await office.later(minutes=15)
-    await office.later(minutes=30)
-    assert [message.kind for message in office.notifier.asking.values()] == ["reminder"]
-    kept = (await office.the_approval()).reminders
-    assert [reminder.ts for reminder in kept] == [
-        message.ts for message in office.notifier.asking.values()
-    ]
-
-
-async def test_the_messages_below_a_card_are_removed_when_it_is_decided(
-    storage: SqliteStores,
-) -> None:
-    office = await asked(storage, STEPS)
-    await office.later(minutes=45)
-    await office.later(minutes=15)
-    approval = await office.the_approval()
-    await office.decide(approval, by=ADA)
-    assert office.notifier.asking == {}
-    assert office.notifier.closed == []
-    done = await storage.approvals.get(approval.approval_id)
-    assert (done.reminders, done.due_ms) == ((), None)
-
-
 async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
     storage: SqliteStores,
 ) -> None:
@@ -158,41 +117,10 @@ async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
     assert (await office.the_approval()).escalation.reminders == 1
 
 
-async def test_a_snooze_ends_in_one_direct_message(storage: SqliteStores) -> None:
-    office = await asked(storage, {"approve": [{"from": ["security"]}], "remind": "never"})
-    approval = await office.the_approval()
-    until_ms = office.clock() + 60 * 60_000
-    changed = approval.changed(snoozes={MIA: until_ms})
-    assert await write(
-        storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
-    )
-    await office.later(minutes=59)
-    assert told(office) == []
-    assert "snoozed this until" in drawn(office)
-    await office.later(minutes=1)
-    assert "snoozed this until" not in drawn(office)
-    await office.later(minutes=9)
-    assert told(office) == [("snooze_over", [MIA], MIA)]
-
-
 def drawn(office: Office) -> str:
     """The card as it stands in its thread."""
     (card,) = office.notifier.cards.values()
     return str(card_for(card, approvers_text="").blocks)
-
-
-async def test_a_claim_holds_reminders_up(storage: SqliteStores) -> None:
-    office = await asked(storage, STEPS)
-    approval = await office.the_approval()
-    claim = CardClaim().taken(ADA, office.clock())
-    changed = approval.changed(claim=claim)
-    assert await write(
-        storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
-    )
-    await office.later(minutes=29)
-    assert told(office) == []
-    await office.later(minutes=1)
-    assert told(office) == [("reminder", ["S0SRE"], "")]
 
 
 async def test_a_claim_shows_on_all_copies_within_two_seconds_and_ends_by_itself(
@@ -226,20 +154,6 @@ def claimed_on(office: Office) -> list[str]:
     return [str(card.blocks[0]["text"]["text"]) for card in drawn]
 
 
-async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
-    storage: SqliteStores,
-) -> None:
-    quiet = {"quiet": {"from": "00:00", "until": "23:59"}, "timezone": "UTC"}
-    office = await asked(storage, STEPS, file=quiet)
-    approval = await office.the_approval()
-    assert mentioned(approval) == []
-    assert [reminder.kind for reminder in approval.reminders] in (["quiet"], [])
-    await office.later(hours=1)
-    assert (await office.the_approval()).escalation.steps == 1
-    assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
-    assert (await acts(office)).count("escalated") == 1
-
-
 async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> None:
     ask = {"approve": [{"from": ["security"]}, {"from": ["sre"]}], "route": "dm"}
     office = await asked(storage, ask)
@@ -249,19 +163,6 @@ async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> N
     assert len(votes) == 1
     await office.later(minutes=15)
     assert told(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]
-
-
-async def test_a_route_to_a_channel_leaves_a_line_in_the_thread(storage: SqliteStores) -> None:
-    office = an_office(storage, {**STEPS, "route": {"channel": "C0ROOM"}})
-    office.directory.channels["C0ROOM"] = frozenset({ADA, BEN})
-    approval = await office.asked(ASK)
-    assert approval.elsewhere == "C0ROOM"
-    assert told(office) == [("card", ["S0SRE"], "")]
-    (copy,) = approval.copies
-    assert copy.channel == "C0ROOM"
-    await office.decide(approval, by=ADA)
-    assert len(office.ran) == 1
-    assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
 
 
 def dying(step: Step, *, after: bool) -> Step:
@@ -298,17 +199,6 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     assert [message[0] for message in told(second)] == [kind]
     assert (await acts(second)).count(note) == 1
     assert (await second.the_approval()).escalation.told == (minutes == 60)
-
-
-async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
-    office = await asked(storage, STEPS)
-    office.notifier.lost.add("nudge")
-    await office.later(minutes=15)
-    office.notifier.lost.clear()
-    await office.later(minutes=5)
-    assert told(office) == [("reminder", ["S0SRE"], "")]
-    (kept,) = (await office.the_approval()).reminders
-    assert [kept.ts] == [message.ts for message in office.notifier.asking.values()]
 
 
 async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(

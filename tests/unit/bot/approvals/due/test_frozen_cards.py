@@ -9,6 +9,7 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.due.thread_reactions import PARKED, sign_of
 from bot.ports.threads import BatchWords
 from bot.records.approval import Approval, Decision, ExecutionState, Status
+from bot.records.origin import AgentRun
 from bot.records.switch import Freeze, FreezeScope, ScopeKind
 from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.batch_card import batch_card
@@ -22,7 +23,6 @@ from tests.unit.bot.slack.cards.samples import CREATED, an_approval
 from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
-PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 QUESTION = call("ask_people", {"questions": ["Which bank?"]}, id="c3")
 ASK = "<@UBOT> pay Mia"
 ALL = FreezeScope()
@@ -47,19 +47,6 @@ async def look(office: Office) -> int:
 def card_of(office: Office, approval: Approval) -> str:
     card = card_for(office.notifier.cards[approval.approval_id], approvers_text="")
     return f"{card.text}\n{shown(card.blocks)}"
-
-
-async def test_a_pending_card_names_the_freeze_until_it_is_lifted(storage: SqliteStores) -> None:
-    office, approval = await asked(storage, PAY, say("Paid."))
-    await freeze(office)
-    await look(office)
-    card = card_of(office, approval)
-    assert card.count(f"❄️ Frozen by <@{ADA}>, <!date^") == 2  # in the text for notifications, too
-    assert "nothing starts. You can still decide." in card
-    assert "Why: The *bank* is down." in card
-    await office.freezes.lift("f1", by=ADA, why="It is up.")
-    await look(office)
-    assert "Frozen" not in card_of(office, approval)
 
 
 async def test_a_look_without_news_writes_nothing(storage: SqliteStores) -> None:
@@ -189,10 +176,11 @@ async def test_the_reaction_of_a_parked_call_is_no_running_one(storage: SqliteSt
 
 
 async def test_100_cards_change_at_one_look(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY] * 101)
-    for number in range(101):
-        ts = f"18000{number:05d}.000001"
-        await office.hear(ASK, ts=ts, thread_ts=ts)
+    office, first = await asked(storage, PAY)
+    for number in range(100):
+        asker = AgentRun(interrupt_id=f"{number:032x}", address=f"agent:A;tool:pay:{number}")
+        name = f"apr_{number:032x}"
+        await storage.approvals.insert(first.changed(approval_id=name, asker=asker, due_ms=None))
     await freeze(office)
     assert await look(office) == 101
     cards = office.notifier.cards.values()

@@ -11,7 +11,6 @@ from bot.errors import (
     UnknownApprovalError,
 )
 from bot.records.approval import Approval, Decision, Kind, Status
-from tests.contract.builders import a_post
 from tests.support.decided import decide, write
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
@@ -84,18 +83,6 @@ async def test_the_buttons_of_a_reply_are_told_by_another_process(storage: Sqlit
     assert second.notifier.choices == [[approval.approval_id]]
 
 
-async def test_a_message_while_waiting_is_kept_for_the_next_turn(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid."), say("It went well.")])
-    await office.hear(ASK)
-    await office.hear("and tell me how it went", ts="1800000000.000002")
-    assert "Noted" in office.notifier.whispers[-1][1]
-    assert office.model.calls == 1
-    await office.decide(await office.the_approval())
-    assert office.shown()[-2:] == ["Paid.", "It went well."]
-    assert "how it went" in str(office.model.inputs[-1])
-    assert "Paid." in str(office.model.inputs[-1])
-
-
 async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     assert await office.inbox.receive(an_incoming("hi all")) is None
@@ -106,15 +93,6 @@ async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStor
     assert await office.inbox.receive(other) is None
     to_ada = an_incoming("<@UADA> can you look?", ts="1800000000.000003")
     assert await office.inbox.receive(to_ada) is None
-
-
-async def test_a_guest_cannot_answer_a_question(storage: SqliteStores) -> None:
-    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
-    office = Office(storage, [asks, say("x")])
-    await office.hear(ASK)
-    await office.hear("a million", user_id=GUS, ts="1800000000.000002")
-    assert len(await office.open_approvals()) == 1
-    assert "Guests" in office.notifier.whispers[-1][1]
 
 
 async def test_a_failed_look_up_keeps_the_message(storage: SqliteStores) -> None:
@@ -135,25 +113,6 @@ async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     for shown in ("", "0" * 32):
         with pytest.raises(OutdatedCardError):
             await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown=shown)
-
-
-async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> None:
-    first = Office(storage, [PAY])
-
-    async def dies(*_: object, **__: object) -> frozenset[str]:
-        raise KilledError
-
-    add, storage.approvals.insert = storage.approvals.insert, dies  # type: ignore[method-assign]
-    with pytest.raises(KilledError):
-        await first.hear(ASK)
-    first.queue.drop()
-    storage.approvals.insert = add  # type: ignore[method-assign]
-    second = Office(storage, [say("Paid.")], clock=first.clock)
-    await second.later(minutes=1)
-    approval = await second.the_approval()
-    assert second.notifier.posts == [approval.approval_id]
-    await second.decide(approval)
-    assert len(second.ran) == 1
 
 
 async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:
@@ -223,17 +182,6 @@ async def test_a_lost_lease_stops_the_work(storage: SqliteStores) -> None:
     storage.threads.set_turn = set_turn  # type: ignore[method-assign]
     await office.later(minutes=1)
     assert office.shown() == ["Hello."]
-
-
-async def test_a_text_kept_back_by_a_crash_is_shown(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    await office.hear(ASK)
-    await storage.posts.add(a_post("left", thread_id=THREAD_ID, text="Left behind."))
-    await storage.posts.add(a_post("grew", thread_id=THREAD_ID, text=""))
-    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
-    after = Office(storage, [], clock=office.clock, notifier=office.notifier)
-    await after.threads.work(THREAD_ID)
-    assert office.shown() == ["Hello.", "Left behind."]
 
 
 async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteStores) -> None:

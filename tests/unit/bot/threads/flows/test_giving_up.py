@@ -32,7 +32,7 @@ from bot.approvals.changes import decided, edited
 from bot.records.approval import Approval, Decision, Status, StoredEdits
 from bot.records.approval_queries import of_turn
 from bot.records.messages import MessageStatus, Post
-from bot.threads.worker import MAX_ATTEMPTS, explain
+from bot.threads.worker import MAX_ATTEMPTS
 from storage.errors import RecordRefusedError
 from tests.chaos.points import Fragile
 from tests.contract.builders import a_post
@@ -121,18 +121,6 @@ async def test_a_thread_is_told_at_once_that_its_model_fails(
     assert office.shown() == [text]  # the same message, with another time
     await pass_time(office, times=1)
     assert office.shown() == ["I couldn't reach the model until {time}.", "Here I am."]
-
-
-async def test_a_model_that_never_comes_back_is_told_as_given_up(storage: SqliteStores) -> None:
-    office = Office(storage, [DOWN] * MAX_ATTEMPTS)
-    await office.hear(ASK)
-    await pass_time(office)
-    gone, given_up = office.shown()
-    assert gone == "I couldn't reach the model, and stopped trying at {time}."
-    assert "couldn't finish" in given_up
-    assert "down" not in given_up
-    thread = await storage.threads.get(THREAD_ID)
-    assert (thread.turn_open, thread.due_ms) == (False, None)
 
 
 async def test_a_stop_ends_the_wait_for_a_model(storage: SqliteStores) -> None:
@@ -389,10 +377,6 @@ async def test_a_turn_that_is_too_large_is_ended_at_once(storage: SqliteStores) 
     assert not (await storage.threads.get(THREAD_ID)).turn_open
 
 
-def test_other_errors_say_what_happened() -> None:
-    assert "What happened" in explain(ResumeDataError("no answer"))
-
-
 # ---- answers that the run refuses ----------------------------------------------------------------
 
 
@@ -450,19 +434,6 @@ async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
     assert office.shown()[-1] == "It was cancelled."
     assert "the tool does not take it" in str(office.model.inputs[-1])
     assert office.notifier.cards[approval.approval_id].status is Status.CANCELLED
-
-
-async def test_when_nothing_can_be_told_the_turn_is_ended(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    approval = await office.asked(ASK)
-    refusing(office, AgentChangedError("tool:pay", "review", "nothing"))
-    await office.decide(approval)
-    assert office.ran == []
-    assert "nothing more will run" in office.shown()[-1]
-    assert (await storage.approvals.get(approval.approval_id)).status is Status.CANCELLED
-    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
-    assert stored is not None
-    assert stored.status is CheckpointStatus.CLOSED
 
 
 async def test_an_approval_that_was_not_used_does_not_stay_approved(

@@ -11,10 +11,9 @@ from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Allow, RulePolicy
-from bot.approvals.execution import execution_of
 from bot.errors import ApprovalClosedError, NotApproverError, RefusalError
 from bot.layout.action_ids import ActionId
-from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
+from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.approval_queries import of_turn
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.card_for import card_for
@@ -63,38 +62,6 @@ async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Of
     return office, await storage.approvals.get(approval.approval_id)
 
 
-async def test_an_approved_call_waits_for_the_end_of_a_freeze(storage: SqliteStores) -> None:
-    office, approval = await frozen_and_approved(storage, PAY, say("Paid."))
-    assert (office.ran, approval.status, execution_of(approval)) == ([], Status.APPROVED, None)
-    card = card_for(approval, approvers_text="")
-    assert "❄️ *Approved by" in shown(card.blocks)
-    assert "frozen, nothing starts" in card.text
-    assert "The bank is down." in shown(card.blocks)
-    await office.later()
-    assert office.ran == []
-    assert (await acts(office)).count("parked") == 1
-
-    await lift(office)
-
-    assert len(office.ran) == 1
-    assert office.shown()[-1] == "Paid."
-    approval = await storage.approvals.get(approval.approval_id)
-    assert (approval.execution.state, approval.execution.number) == (ExecutionState.ENDED, 1)
-    assert approval.execution.parked is None
-    assert (await storage.threads.parked()) == []
-
-
-async def test_a_restart_forgets_no_parked_call(storage: SqliteStores) -> None:
-    first, _ = await frozen_and_approved(storage, PAY)
-    first.queue.drop()
-    second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
-    second.clock.forward(minutes=5)
-    await second.later()
-    assert second.ran == []
-    await lift(second)
-    assert (len(second.ran), second.shown()[-1]) == (1, "Paid.")
-
-
 async def test_a_decision_that_has_become_too_old_is_asked_anew_after_the_lifting(
     storage: SqliteStores,
 ) -> None:
@@ -119,14 +86,6 @@ async def test_another_freeze_keeps_a_call_parked(storage: SqliteStores) -> None
     await lift(office, "f2")
     assert len(office.ran) == 1
     assert (await acts(office)).count("parked") == 2
-
-
-async def test_what_no_freeze_covers_starts(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    await freeze(office, FreezeScope(kind=ScopeKind.TOOL, name="refund"))
-    await office.decide(await office.the_approval(), by=ADA)
-    assert len(office.ran) == 1
 
 
 async def test_of_two_calls_the_other_one_can_be_decided_meanwhile(storage: SqliteStores) -> None:
