@@ -102,10 +102,7 @@ def homes_of(office: Office, client: AsyncWebClient) -> HomeViews:
         return slack_id.lower()
 
     overviews = HomeDataReader(
-        storage=office.storage,
-        directory=office.directory,
-        policy=office.cards,
-        clock=office.clock,
+        storage=office.storage, directory=office.directory, policy=office.cards, clock=office.clock
     )
     composer = Composer(
         overviews=overviews,

@@ -30,11 +30,7 @@ DATE = "<!date^1764000120^{date_short_pretty} at {time}|2025-11-24 16:02 UTC>"
     ("status", "changes", "text"),
     [
         (Status.APPROVED, {}, f"<@U0BEN> was first: approved {DATE}. There's nothing left to do."),
-        (
-            Status.APPROVED,
-            {"arguments": {}},
-            "<@U0BEN> was first: edited and approved <!date",
-        ),
+        (Status.APPROVED, {"arguments": {}}, "<@U0BEN> was first: edited and approved <!date"),
         (Status.REJECTED, {}, "<@U0BEN> was first: rejected <!date"),
         (Status.ANSWERED, {}, "<@U0BEN> was first: answered"),
         (Status.CANCELLED, {"by": ""}, f"This was cancelled {DATE}. There's nothing left to do."),

@@ -123,9 +123,7 @@ async def test_what_is_held_back_at_the_stop_is_dropped() -> None:
     assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
 
 
-async def test_a_failure_is_logged_and_harms_nothing_else(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_failure_is_logged_and_harms_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     tasks = Tasks()
     done: list[str] = []
 
@@ -251,9 +249,7 @@ async def test_one_that_ends_before_anybody_waits_is_not_missed() -> None:
     await tasks.idle()
 
 
-async def test_what_does_not_close_in_time_is_left_behind(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_what_does_not_close_in_time_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
     was_told, gate = asyncio.Event(), asyncio.Event()
 
     async def close() -> None:

@@ -207,9 +207,7 @@ async def test_an_answer_that_takes_too_long_is_none(storage: SqliteStores) -> N
     assert (await question_of(counter)).answer == SILENT
 
 
-async def test_a_question_whose_process_dies_is_put_again_by_another(
-    storage: SqliteStores,
-) -> None:
+async def test_a_question_whose_process_dies_is_put_again_by_another(storage: SqliteStores) -> None:
     counter = await a_counter(storage)
     office = counter.office
     await ask(counter, runs=False)
@@ -268,9 +266,7 @@ async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStor
     assert left.dialog[0].answer == "For lunch."
 
 
-async def test_an_answer_about_what_was_edited_meanwhile_is_not_kept(
-    storage: SqliteStores,
-) -> None:
+async def test_an_answer_about_what_was_edited_meanwhile_is_not_kept(storage: SqliteStores) -> None:
     counter = await a_counter(storage, say("As it was."), say("As it is."))
     office = counter.office
     await ask(counter, runs=False)

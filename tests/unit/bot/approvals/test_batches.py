@@ -75,11 +75,7 @@ def listed(counter: Counter, *cards: Approval, rest: str = "open", why: str = ""
             }
     picked = {"type": "radio_buttons", "selected_option": {"value": rest}}
     typed = {"type": "plain_text_input", "value": why}
-    return {
-        **values,
-        "rest": {"countersign:value": picked},
-        "reason": {"countersign:value": typed},
-    }
+    return {**values, "rest": {"countersign:value": picked}, "reason": {"countersign:value": typed}}
 
 
 async def test_a_hundred_cards_have_one_form(storage: SqliteStores) -> None:
@@ -186,9 +182,7 @@ async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStores)
     assert [ActionId.BATCH in text for text in drawn] == [False, True]
 
 
-async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
-    storage: SqliteStores,
-) -> None:
+async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "a", "b")
     await counter.send(a_click(cards[1], ActionId.BATCH, ROSA))
     await submitted(counter, cards[1], ticked(*cards), by=ROSA)

@@ -183,9 +183,7 @@ async def test_votes_that_come_meanwhile_do_not_stop_it(storage: SqliteStores) -
     assert (decided.status, decided.votes) == (Status.APPROVED, ())
 
 
-async def test_who_may_no_longer_do_so_starts_nothing_a_minute_later(
-    storage: SqliteStores,
-) -> None:
+async def test_who_may_no_longer_do_so_starts_nothing_a_minute_later(storage: SqliteStores) -> None:
     counter = await asked(storage)
     approval = await counter.office.the_approval()
     reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)

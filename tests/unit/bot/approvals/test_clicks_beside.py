@@ -76,9 +76,7 @@ def chosen(number: object) -> dict[str, Any]:
     return {"canned": {"countersign:value": value}}
 
 
-async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(
-    storage: SqliteStores,
-) -> None:
+async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.CLAIM, ADA)
     await press(counter, ActionId.LET_GO, BEN)
@@ -110,9 +108,7 @@ async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> Non
     assert (await acts(counter)).count("claimed") == 1
 
 
-async def test_i12_an_action_of_a_process_that_died_is_in_the_audit(
-    storage: SqliteStores,
-) -> None:
+async def test_i12_an_action_of_a_process_that_died_is_in_the_audit(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     office, name = counter.office, approval.approval_id
 
@@ -400,9 +396,7 @@ async def test_a_question_without_words_is_not_asked(storage: SqliteStores, text
     assert (await counter.office.the_approval()).dialog == ()
 
 
-async def test_a_question_that_slack_never_takes_stands_on_the_card(
-    storage: SqliteStores,
-) -> None:
+async def test_a_question_that_slack_never_takes_stands_on_the_card(storage: SqliteStores) -> None:
     counter, _ = await a_counter(storage)
     notifier = counter.office.notifier
     notifier.failing.add("ask back")

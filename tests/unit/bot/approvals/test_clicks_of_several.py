@@ -10,13 +10,7 @@ from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval
 from tests.support.force import Forced
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.test_votes import (
-    CLEO,
-    LIA,
-    MIA,
-    TWO,
-    asked,
-)
+from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, TWO, asked
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, picked, typed
 from tests.unit.bot.office import ADA
 

@@ -43,9 +43,7 @@ async def entries(office: Office) -> list[AuditEntry]:
     return list(await office.storage.audit.of_thread("", limit=100))
 
 
-async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
-    storage: SqliteStores,
-) -> None:
+async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     await hand_over(office, MIA, TOM)
     office.directory.people[MIA] = replace(office.directory.people[MIA], is_deleted=True)
@@ -197,11 +195,7 @@ async def test_nobody_is_away_for_ever(storage: SqliteStores, who: str, hours: i
 async def test_who_has_edited_approves_through_nobody(
     storage: SqliteStores, editor: str, code: str
 ) -> None:
-    rule = {
-        "approve": [{"from": ["sre"]}],
-        "exclude": ["requesters", "editors"],
-        "edit": "yes",
-    }
+    rule = {"approve": [{"from": ["sre"]}], "exclude": ["requesters", "editors"], "edit": "yes"}
     office = await asked(storage, rule)
     await hand_over(office, ADA, TOM)
     changed = {"to": "Mia", "amount": 6, "how": "card"}

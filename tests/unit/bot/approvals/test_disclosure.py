@@ -119,11 +119,7 @@ def chose(status: Status, answer: Json = None) -> Decision:
             False,
         ),
         (asking(AnswerForm(form=Form.FEEDBACK)), chose(Status.ANSWERED, {"accepted": True}), True),
-        (
-            asking(AnswerForm(form=Form.FEEDBACK)),
-            chose(Status.ANSWERED, {"feedback": "no"}),
-            False,
-        ),
+        (asking(AnswerForm(form=Form.FEEDBACK)), chose(Status.ANSWERED, {"feedback": "no"}), False),
         (asking(AnswerForm(form=Form.FIELDS)), chose(Status.ANSWERED, {"values": {}}), True),
         (
             asking(AnswerForm(form=Form.FIELDS), tool=""),

@@ -156,10 +156,7 @@ def test_i12_an_edit_says_what_it_found_and_not_what_was_first_asked_for() -> No
     entries = [*edit_entries(first), *edit_entries(second), *edit_entries(third)]
     assert [
         (entry.actor_id, entry.detail["before"], entry.detail["shown"]) for entry in entries
-    ] == [
-        (ADA, {"amount": 5}, "d5"),
-        (BEN, {"amount": 200}, "d200"),
-    ]
+    ] == [(ADA, {"amount": 5}, "d5"), (BEN, {"amount": 200}, "d200")]
     assert edit_entries(third.changed(edits=StoredEdits(by=BEN))) == []
 
 

@@ -445,8 +445,7 @@ def test_a_long_result_is_cut_and_a_secret_in_it_named() -> None:
     run = Execution(state=ExecutionState.ENDED, at_ms=1, text=f"password=hunter2 {'x' * 500}\u200b")
     said = shown(
         card_for(
-            decided(a_card(arguments={}), Status.APPROVED).changed(execution=run),
-            approvers_text="",
+            decided(a_card(arguments={}), Status.APPROVED).changed(execution=run), approvers_text=""
         ).blocks
     )
     assert "hunter2" not in said

@@ -102,9 +102,7 @@ async def acts(storage: Stores) -> list[str]:
     ]
 
 
-async def test_the_form_says_how_many_requests_it_would_have_covered(
-    storage: SqliteStores,
-) -> None:
+async def test_the_form_says_how_many_requests_it_would_have_covered(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "a", "b", "a", "a"))
     counter = Counter.on(office)
     shown: list[str] = []
@@ -380,10 +378,7 @@ async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_r
     assert await storage.grants.current(THREAD_ID, now_ms=after.clock()) == []
     entries = await story(storage, thread_id=THREAD_ID)
     (refused,) = [entry for entry in entries if entry.action == "refused"]
-    assert (refused.actor_id, refused.detail["why"]) == (
-        ADA,
-        "they can no longer allow this",
-    )
+    assert (refused.actor_id, refused.detail["why"]) == (ADA, "they can no longer allow this")
     assert "granted" not in await acts(storage)
     ((name, grant),) = after.notices.grants.items()
     approval = await storage.approvals.get(grant.approval_id)

@@ -122,9 +122,7 @@ async def test_a_text_that_slack_will_not_take_does_not_stop_the_agent(
     assert office.shown() == ["Yes?"]
 
 
-async def test_faults_that_may_pass_are_tried_less_and_less_often(
-    storage: SqliteStores,
-) -> None:
+async def test_faults_that_may_pass_are_tried_less_and_less_often(storage: SqliteStores) -> None:
     rules = replace(RULES, remind_after=timedelta(hours=7))  # a reminder is never delayed
     office = Office(storage, [PAY], rules=rules)
     office.notifier.failing.add("card")

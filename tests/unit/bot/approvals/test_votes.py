@@ -14,11 +14,7 @@ from bot.approvals import votes
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
 from bot.audit.report import story
-from bot.errors import (
-    InvalidInputError,
-    StrangerError,
-    UserFacingError,
-)
+from bot.errors import InvalidInputError, StrangerError, UserFacingError
 from bot.people.break_glass import Reasons
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
 from bot.ports.people import MOST_MEMBERS
@@ -30,16 +26,7 @@ from storage.errors import RecordFormatError
 from tests.contract.spoiling import spoil
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import (
-    ADA,
-    BEN,
-    GUS,
-    ROSA,
-    RULES,
-    THREAD_ID,
-    Office,
-    an_actor,
-)
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, THREAD_ID, Office, an_actor
 
 MIA, CLEO, LIA, TOM, GRETA = "UMIA", "UCLEO", "ULIA", "UTOM", "UGRETA"
 ASK = "<@UBOT> pay Mia"

@@ -318,9 +318,7 @@ async def test_a_button_far_below_its_card_opens_the_same_form(counter: Counter)
     assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
 
 
-async def test_each_request_has_a_button_with_its_title_up_to_five(
-    storage: SqliteStores,
-) -> None:
+async def test_each_request_has_a_button_with_its_title_up_to_five(storage: SqliteStores) -> None:
     approval = await (await an_office(storage)).the_approval()
     many = [approval.changed(title=f"Pay <{number}>") for number in range(7)]
 

@@ -16,12 +16,7 @@ from agents.models import call, say
 from bot.audit.acts import Act
 from bot.audit.entries import entries_of_votes, note, note_decision, resume_entries
 from bot.audit.report import json_line, line, story
-from bot.errors import (
-    ApprovalClosedError,
-    DeliveryError,
-    NotApproverError,
-    OutdatedCardError,
-)
+from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.records.approval import CastVote, Decision, Grounds, Kind, Status
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
@@ -30,16 +25,7 @@ from storage.errors import RecordNotFoundError, StoreUnavailableError
 from tests.contract.builders import an_approval, an_entry
 from tests.support.fakes import START_MS
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import (
-    ADA,
-    BEN,
-    GUS,
-    ROSA,
-    THREAD_ID,
-    KilledError,
-    Office,
-    an_actor,
-)
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
 
 ROOT = Path(__file__).parents[4]
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")

@@ -300,10 +300,7 @@ async def emptied(directory: Path) -> None:
     ],
 )
 async def test_nobody_is_told_to_take_an_empty_directory(
-    environ: dict[str, str],
-    tmp_path: Path,
-    harm: Callable[[Path], Awaitable[None]],
-    remedy: str,
+    environ: dict[str, str], tmp_path: Path, harm: Callable[[Path], Awaitable[None]], remedy: str
 ) -> None:
     await harm(tmp_path / "data")
     (line,) = lines(await look(environ))

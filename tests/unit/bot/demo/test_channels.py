@@ -10,12 +10,7 @@ import pytest
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from agents import (
-    ChatModelAgent,
-    MessageEvent,
-    Runner,
-    ScriptedModel,
-)
+from agents import ChatModelAgent, MessageEvent, Runner, ScriptedModel
 from agents.models import call, say
 from bot.commands.demo import TOPICS, welcome
 from bot.demo import PATTERNS, POLICY, RULES, DemoModel, DemoRule, channels

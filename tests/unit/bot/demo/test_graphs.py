@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from agents import (
-    Expired,
-)
+from agents import Expired
 from tests.unit.bot.demo.pattern_room import NO, YES, Room
 
 

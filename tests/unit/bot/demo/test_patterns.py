@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents import (
-    Expired,
-)
+from agents import Expired
 from tests.unit.bot.demo.pattern_room import Answer, Room, accept, approve, edit, tell
 
 # ---- 1 and 2: approval, review and edit ----------------------------------------------------------

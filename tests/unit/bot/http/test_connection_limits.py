@@ -14,13 +14,7 @@ from aiohttp import StreamReader, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 
-from bot.http.connection_limits import (
-    MOST,
-    Door,
-    Patience,
-    only_complete,
-    room_for_connections,
-)
+from bot.http.connection_limits import MOST, Door, Patience, only_complete, room_for_connections
 from bot.http.server import serve
 
 LONG = 30.0

@@ -70,11 +70,7 @@ async def test_the_ends_are_told_every_hour(caplog: pytest.LogCaptureFixture) ->
 
     assert (
         told(caplog, "audit_head")
-        == [
-            f"audit head of T1: 7:{HASH}",
-            f"audit head of no workspace: 1:{HASH}",
-        ]
-        * 2
+        == [f"audit head of T1: 7:{HASH}", f"audit head of no workspace: 1:{HASH}"] * 2
     )
     assert trail.sealed[0] == ("me", START_MS)
     assert len(trail.sealed) == 61
@@ -124,9 +120,7 @@ async def test_a_head_needs_a_workspace_where_there_are_several(storage: SqliteS
     assert set(await verify(storage, NO_KEY, head=Head(1, HASH), team_id="T2")) == {"T2"}
 
 
-async def test_nothing_is_deleted_before_its_checkpoint_is_sealed(
-    storage: SqliteStores,
-) -> None:
+async def test_nothing_is_deleted_before_its_checkpoint_is_sealed(storage: SqliteStores) -> None:
     await storage.audit.append(an_entry("a", at_ms=1))
 
     class Slow:

@@ -602,9 +602,7 @@ def test_a_running_bot_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFix
     assert "in use by another Countersign" in capsys.readouterr().err
 
 
-async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(
-    tmp_path: Path,
-) -> None:
+async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(tmp_path: Path) -> None:
     copy, data = tmp_path / "copy.db", tmp_path / "data"
     await asyncio.to_thread(made, tmp_path / "first")
     await back_up(tmp_path / "first", copy)

@@ -213,9 +213,7 @@ async def test_i4_a_forgetting_that_is_cut_off_is_finished_by_the_next(
     assert "471108150815" not in await everything(storage)
 
 
-async def test_what_a_thread_without_its_record_has_left_is_deleted(
-    storage: SqliteStores,
-) -> None:
+async def test_what_a_thread_without_its_record_has_left_is_deleted(storage: SqliteStores) -> None:
     """As after the recipe of earlier releases, which left most of it."""
     office = await an_ended_thread(storage)
     await storage._database.fetch("DELETE FROM threads")

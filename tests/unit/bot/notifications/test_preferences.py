@@ -141,9 +141,7 @@ async def test_a_user_group_is_mentioned_as_long_as_one_of_it_is_awake(
     assert mentioned(await office.the_approval()) == ["S0SRE"]
 
 
-async def test_a_user_group_of_sleepers_hears_of_it_in_the_morning(
-    storage: SqliteStores,
-) -> None:
+async def test_a_user_group_of_sleepers_hears_of_it_in_the_morning(storage: SqliteStores) -> None:
     sre = {**SECURITY, "approve": [{"from": ["sre"]}]}
     office = await at_night(storage, sre, ADA, BEN)
     approval = await office.the_approval()
@@ -291,9 +289,7 @@ async def a_question(storage: SqliteStores, *, hours: float, **more: Any) -> Off
     return office
 
 
-async def test_who_is_to_answer_is_reminded_of_it_after_their_night(
-    storage: SqliteStores,
-) -> None:
+async def test_who_is_to_answer_is_reminded_of_it_after_their_night(storage: SqliteStores) -> None:
     await storage.people.add(a_person(ROSA, **NIGHT))
     office = await a_question(storage, hours=22)  # it is six in the morning
     await office.later(minutes=15)

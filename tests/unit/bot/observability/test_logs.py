@@ -190,9 +190,7 @@ async def test_a_bad_signature_does_not_put_its_body_into_the_log(
 ) -> None:
     stream = log("DEBUG")
     app = AsyncApp(
-        token="xoxb-1",
-        signing_secret="0123456789abcdef",
-        logger=logging.getLogger("slack_bolt"),
+        token="xoxb-1", signing_secret="0123456789abcdef", logger=logging.getLogger("slack_bolt")
     )
     request = AsyncBoltRequest(
         body='{"type":"event_callback","text":"a stranger\'s words"}',

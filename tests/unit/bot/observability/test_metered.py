@@ -148,10 +148,7 @@ async def test_a_message_is_counted_each_time_it_comes(watched: Stores, tally: T
 
     assert [
         event.write.result for event in tally.events if isinstance(event, events.MessageWritten)
-    ] == [
-        True,
-        False,
-    ]
+    ] == [True, False]
 
 
 async def test_the_steps_of_a_run_are_seen_at_its_checkpoint(watched: Stores, tally: Tally) -> None:

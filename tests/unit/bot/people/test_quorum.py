@@ -61,10 +61,7 @@ NAMED: list[tuple[tuple[str, ...], str]] = [
     ((ROSA,), "This needs 1 of <@UROSA>, and none of them can approve it"),
     (("SROSA",), "This needs 1 of <!subteam^SROSA>, and none of them can approve it"),
     (("SEMPTY",), "This needs 1 of <!subteam^SEMPTY>, and none of them can approve it"),
-    (
-        (GUS, "UGONE"),
-        "This needs 1 of <@UGUS> or <@UGONE>, and none of them can approve it",
-    ),
+    ((GUS, "UGONE"), "This needs 1 of <@UGUS> or <@UGONE>, and none of them can approve it"),
     (("U-OPS",), "“U-OPS” isn't a known person or group"),
     (("<!channel>", "<@UADA>"), "“channel” isn't a known person or group. “@UADA” isn't"),
 ]
@@ -278,9 +275,7 @@ async def test_a_doubt_that_nobody_can_settle_can_be_given_up(directory: FakeDir
 # ---- after an edit, and in other gates ----------------------------------------------------------
 
 
-async def test_i13_who_was_counted_in_another_gate_is_nobody_here(
-    directory: FakeDirectory,
-) -> None:
+async def test_i13_who_was_counted_in_another_gate_is_nobody_here(directory: FakeDirectory) -> None:
     given = {"approvers": (ADA,), "counted": (ADA,)}
     approval = await look(directory, **given)
     assert approval.decision is not None

@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from bot.policy.model import (
-    ApproveEntry,
-    AskEntry,
-    RequesterEntry,
-    RuleEntry,
-    Then,
-    When,
-)
+from bot.policy.model import ApproveEntry, AskEntry, RequesterEntry, RuleEntry, Then, When
 
 
 def test_an_absent_field_is_taken_whole_from_the_defaults() -> None:

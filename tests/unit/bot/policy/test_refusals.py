@@ -20,8 +20,7 @@ def test_each_refusal_is_said_in_a_few_plain_words(code: RefusalCode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "code"),
-    [("GUS", "guest"), ("EXT", "external"), ("APP", "bot"), ("OLD", "deactivated")],
+    ("by", "code"), [("GUS", "guest"), ("EXT", "external"), ("APP", "bot"), ("OLD", "deactivated")]
 )
 def test_whoever_is_no_full_member_never_counts(by: str, code: str) -> None:
     snapshot = snapshot_of(groups={"odd": ("GUS", "EXT", "APP", "OLD")})

@@ -22,13 +22,7 @@ def rotation(
 ) -> Rotation:
     rows = [{"start": first, "until": last, "user": who} for first, last, who in overrides]
     return Rotation.model_validate(
-        {
-            "start": start,
-            "every": every,
-            "people": people,
-            "overrides": rows,
-            "timezone": zone,
-        }
+        {"start": start, "every": every, "people": people, "overrides": rows, "timezone": zone}
     )
 
 

@@ -7,15 +7,7 @@ import pytest
 from bot.policy.eligibility import Problem
 from bot.policy.tally import Ballot
 from bot.records.approval import AGAIN, RAN, CastVote
-from tests.unit.bot.policy.voting import (
-    DIGEST,
-    Play,
-    ballot,
-    delegation,
-    snapshot_of,
-    step,
-    terms,
-)
+from tests.unit.bot.policy.voting import DIGEST, Play, ballot, delegation, snapshot_of, step, terms
 
 TWO = [("sre", 2), ("security", 1)]
 OVERLAP = [("fin", 1), ("security", 1)]

@@ -24,12 +24,7 @@ from bot.records.approval import Approval, Decision, Status
 from bot.records.thread import Thread
 
 NOW = 1_800_000_000_000
-THREAD = Thread(
-    thread_id="T1:C1:1.1",
-    requester_id="UROSA",
-    created_ms=NOW,
-    turn=1,
-)
+THREAD = Thread(thread_id="T1:C1:1.1", requester_id="UROSA", created_ms=NOW, turn=1)
 ADDRESS = Address.parse("agent:A;tool:deploy:c1")
 RULES = Rules(
     approvers=("channel",),

@@ -9,10 +9,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import TypeAdapter
 
-from agents import (
-    ApprovalResult,
-    ResumeDataError,
-)
+from agents import ApprovalResult, ResumeDataError
 from agents.graph.commands import Send, StateUpdate
 from agents.prebuilt.stages import StageResult
 from bot.questions.base import answer_from, question_of, read_reply

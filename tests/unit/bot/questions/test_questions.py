@@ -6,10 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agents import (
-    FollowUpInfo,
-    ResumeDataError,
-)
+from agents import FollowUpInfo, ResumeDataError
 from agents.core.codec import Json
 from agents.gates.questions import Choice, ChoiceInfo, ChoiceResult
 from bot.errors import InvalidInputError

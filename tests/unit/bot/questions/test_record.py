@@ -27,15 +27,7 @@ from agents.policy import Ask
 from bot.errors import InvalidInputError
 from bot.people.approvers import approvers_of, backups_of, next_step_ms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
-from bot.questions.form import (
-    FORM,
-    AnswerForm,
-    Form,
-    Option,
-    ask_of,
-    edited_digest,
-    in_order,
-)
+from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of, edited_digest, in_order
 from bot.records.approval import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.questions.info_samples import (

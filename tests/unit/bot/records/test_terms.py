@@ -4,15 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from bot.records.terms import (
-    Group,
-    Override,
-    Requirement,
-    Rotation,
-    Stage,
-    Terms,
-    TermsError,
-)
+from bot.records.terms import Group, Override, Requirement, Rotation, Stage, Terms, TermsError
 
 DUTY = Rotation(
     start=datetime.fromisoformat("2026-11-02T09:00"),

@@ -9,14 +9,7 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bot.redaction.call import (
-    PLAIN,
-    mask_call,
-    mask_data,
-    mask_title,
-    mask_value,
-    written,
-)
+from bot.redaction.call import PLAIN, mask_call, mask_data, mask_title, mask_value, written
 from bot.redaction.mask import REDACTED, in_force, print_key
 from bot.redaction.masks import Mask, Names, has_guess, masked_once, masks_in
 from bot.redaction.rules import NO_RULES, read_rules

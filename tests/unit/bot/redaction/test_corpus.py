@@ -195,13 +195,7 @@ def test_a_token_is_masked_wherever_it_stands(name: str) -> None:
 def test_a_secret_is_masked_for_its_place(name: str) -> None:
     shown = mask_text(PLACES[name])
     assert REDACTED in shown
-    for secret in (
-        PASSWORD,
-        quote(PASSWORD),
-        encoded(PASSWORD),
-        "YWJjOmRl",
-        HEX[:32],
-    ):
+    for secret in (PASSWORD, quote(PASSWORD), encoded(PASSWORD), "YWJjOmRl", HEX[:32]):
         assert secret not in shown
 
 

@@ -29,11 +29,7 @@ async def test_other_cards_of_the_run_are_superseded_with_it(storage: Stores) ->
                 "agent": "expired",
             },
         },
-        {
-            "at": "+31m",
-            "approve": "U0ADA",
-            "expect": {"audit": ["refused"], "told": "closed"},
-        },
+        {"at": "+31m", "approve": "U0ADA", "expect": {"audit": ["refused"], "told": "closed"}},
     ]
     played = replace(case, data={**case.data, "timeline": timeline})
     assert [str(difference) for difference in await rehearse(played, storage)] == []

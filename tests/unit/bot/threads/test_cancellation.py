@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents import (
-    CancelToken,
-    ChatModelAgent,
-    ScriptedModel,
-    tool,
-)
+from agents import CancelToken, ChatModelAgent, ScriptedModel, tool
 from agents.models import call, say
 from bot.audit.acts import Act
 from bot.audit.report import story
@@ -22,15 +17,7 @@ from bot.slack.cards.decided import decided_card
 from bot.threads.cancellation import looks_like_stop
 from bot.words import say as words
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import (
-    ADA,
-    BEN,
-    ROSA,
-    THREAD_ID,
-    KilledError,
-    Office,
-    an_incoming,
-)
+from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, KilledError, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")

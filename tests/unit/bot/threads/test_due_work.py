@@ -74,9 +74,7 @@ async def minutes_later(office: Office, minutes: float) -> None:
     await office.later(minutes=minutes)
 
 
-async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(
-    storage: SqliteStores,
-) -> None:
+async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(storage: SqliteStores) -> None:
     notifier = AttentiveNotifier()
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
     approval = await office.asked(ASK)
@@ -129,9 +127,7 @@ async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -
     assert late.value.approval_id == approval.approval_id
 
 
-async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
-    storage: SqliteStores,
-) -> None:
+async def test_an_approval_is_closed_from_the_moment_of_its_expiry(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     approval = await office.asked(ASK)
     name, shown = approval.approval_id, approval.digest

@@ -125,9 +125,7 @@ async def test_its_buttons_are_in_the_language_of_its_text_whoever_tells_it(
     assert heard == [longer("Edit…"), longer("Edit…"), "Edit…"]
 
 
-async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(
-    storage: SqliteStores,
-) -> None:
+async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(storage: SqliteStores) -> None:
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
     await tell(office)

@@ -31,16 +31,7 @@ from tests.contract.builders import a_message, a_thread, an_approval
 from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import filled_digest
-from tests.unit.bot.office import (
-    ADA,
-    BEN,
-    GUS,
-    ROSA,
-    THREAD_ID,
-    KilledError,
-    Office,
-    an_actor,
-)
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 
@@ -71,9 +62,7 @@ async def test_i13_who_spoke_in_an_earlier_turn_does_not_decide(storage: SqliteS
     assert await deciders(office, approval) == {ADA}
 
 
-async def test_i13_who_answered_a_question_by_reply_does_not_decide(
-    storage: SqliteStores,
-) -> None:
+async def test_i13_who_answered_a_question_by_reply_does_not_decide(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["Which order?"]}, id="q1")
     office = Office(storage, [asks, PAY, say("Paid.")])
     await office.hear("<@UBOT> refund the customer", user_id=BEN)
@@ -201,9 +190,7 @@ async def test_of_a_thread_of_an_earlier_release_all_who_are_found_in_it_count(
     assert await Requesters(storage).of(ThreadPass(thread=thread)) == (BEN, ROSA, ADA)
 
 
-async def test_of_a_thread_without_any_messages_who_began_it_counts(
-    storage: SqliteStores,
-) -> None:
+async def test_of_a_thread_without_any_messages_who_began_it_counts(storage: SqliteStores) -> None:
     thread = await storage.threads.ensure(a_thread(thread_id=THREAD_ID, turn=1, requester_id=GUS))
     assert await Requesters(storage).of(ThreadPass(thread=thread)) == (GUS,)
 
@@ -240,8 +227,7 @@ async def test_i13_which_answers_are_words(
 
 
 @pytest.mark.parametrize(
-    ("status", "counted"),
-    [(Status.APPROVED, ["UADA", "UBEN"]), (Status.REJECTED, [])],
+    ("status", "counted"), [(Status.APPROVED, ["UADA", "UBEN"]), (Status.REJECTED, [])]
 )
 async def test_i13_who_filled_in_what_others_approved_has_spoken(
     storage: SqliteStores, status: Status, *, counted: list[str]

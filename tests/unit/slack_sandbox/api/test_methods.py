@@ -59,10 +59,7 @@ async def test_missing_scope(
     ("body", "error"), [("{", "invalid_json"), ("[]", "json_not_object"), ("1", "json_not_object")]
 )
 async def test_body_must_be_an_object(sandbox: Sandbox, body: str, error: str) -> None:
-    headers = {
-        "Authorization": f"Bearer {sandbox.bot_token}",
-        "Content-Type": "application/json",
-    }
+    headers = {"Authorization": f"Bearer {sandbox.bot_token}", "Content-Type": "application/json"}
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{sandbox.api_url}auth.test", data=body, headers=headers) as response,

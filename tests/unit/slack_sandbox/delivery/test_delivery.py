@@ -191,8 +191,7 @@ async def test_same_envelope_can_be_announced_again(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scope", "kinds"),
-    [("app_mentions:read", ["message"]), ("channels:history", ["app_mention"])],
+    ("scope", "kinds"), [("app_mentions:read", ["message"]), ("channels:history", ["app_mention"])]
 )
 async def test_events_need_their_scope(sandbox: Sandbox, scope: str, kinds: list[str]) -> None:
     sandbox.scopes.discard(scope)

@@ -17,18 +17,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from slack_sandbox import (
-    ADA,
-    BEN,
-    BOT_USER,
-    MIA,
-    OPS,
-    RANDOM,
-    ROSA,
-    TEAM,
-    RefusedError,
-    Sandbox,
-)
+from slack_sandbox import ADA, BEN, BOT_USER, MIA, OPS, RANDOM, ROSA, TEAM, RefusedError, Sandbox
 from tests.unit.slack_sandbox.conftest import a_card, a_modal
 
 

@@ -19,15 +19,7 @@ from bot.records.approval import Approval, ApprovalMessage, Status
 from bot.stores import Stores
 from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import (
-    ADA,
-    BEN,
-    GUS,
-    ROSA,
-    RULES,
-    THREAD_ID,
-    Office,
-)
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, THREAD_ID, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -89,12 +81,7 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     assert (entry.at_ms, entry.actor_id, entry.detail) == (
         office.clock(),
         "",
-        {
-            "step": 1,
-            "groups": ["code:backups"],
-            "requirements": ["approvers"],
-            "backups": [BEN],
-        },
+        {"step": 1, "groups": ["code:backups"], "requirements": ["approvers"], "backups": [BEN]},
     )
 
 

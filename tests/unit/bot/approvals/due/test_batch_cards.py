@@ -47,12 +47,7 @@ def an_office(storage: SqliteStores, *names: str, **more: Any) -> Office:
     policy = more.pop("policy", None) or by_sre()
     turns: list[Turn] = [calls, say("done")] if calls else []
     return Office(
-        storage,
-        turns,
-        policy=policy,
-        notifier=notifier,
-        batches=FakeBatchCards(notifier),
-        **more,
+        storage, turns, policy=policy, notifier=notifier, batches=FakeBatchCards(notifier), **more
     )
 
 
@@ -179,9 +174,7 @@ async def test_a_card_whose_answer_was_lost_is_found(storage: SqliteStores) -> N
     ).batch_card.ts == f"found-{first.approval_id}"
 
 
-async def test_another_process_finds_the_card_that_a_dead_one_posted(
-    storage: SqliteStores,
-) -> None:
+async def test_another_process_finds_the_card_that_a_dead_one_posted(storage: SqliteStores) -> None:
     office = an_office(storage, "a", "b")
 
     async def die() -> None:

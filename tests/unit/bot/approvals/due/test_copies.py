@@ -12,11 +12,7 @@ from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
 from bot.records.people import PersonRecord
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.due.test_batch_cards import (
-    an_office as a_batch_office,
-    drawn,
-    shown,
-)
+from tests.unit.bot.approvals.due.test_batch_cards import an_office as a_batch_office, drawn, shown
 from tests.unit.bot.approvals.due.test_escalation import (
     ASK,
     LIA,
@@ -153,9 +149,7 @@ async def test_of_whom_nothing_can_be_looked_up_is_mentioned_and_gets_no_card(
     assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [])
 
 
-async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
-    storage: SqliteStores,
-) -> None:
+async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(storage: SqliteStores) -> None:
     office = await asked(storage, STEPS, LIA)
     assert copies(await office.the_approval()) == []
     await office.later(hours=1)
@@ -163,9 +157,7 @@ async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(
     assert ("escalation", [LIA], LIA) in told(office)
 
 
-async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(
-    storage: SqliteStores,
-) -> None:
+async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(storage: SqliteStores) -> None:
     office = await asked(storage, {"approve": [{"from": ["everybody"]}]}, ADA, groups=HERE)
     approval = await office.the_approval()
     assert copies(approval) == [], "all of a channel are nobody by name"
@@ -179,12 +171,7 @@ async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStores) 
     office = an_office(storage, {**SRE, "expires": "24h"})
     office.clock.forward(hours=15.75)  # from 08:00
     await keep(
-        office,
-        ADA,
-        has_copies=True,
-        quiet_from="22:00",
-        quiet_until="07:00",
-        timezone="Etc/UTC",
+        office, ADA, has_copies=True, quiet_from="22:00", quiet_until="07:00", timezone="Etc/UTC"
     )
     approval = await office.asked(ASK)
     assert (copies(approval), [*approval.snoozes]) == ([], [ADA])
@@ -269,10 +256,7 @@ class TestOneCardForSeveral:
         await office.later(seconds=5)
         first = await storage.approvals.get(cards[0].approval_id)
         assert first.batch.left
-        assert [(copy.kind, copy.user) for copy in first.copies] == [
-            (BATCH, ADA),
-            ("card", ADA),
-        ]
+        assert [(copy.kind, copy.user) for copy in first.copies] == [(BATCH, ADA), ("card", ADA)]
         assert told(office) == [("card", [ADA], ADA)]
         assert len(next(iter(shown(office).copies.values()))) == 2
 

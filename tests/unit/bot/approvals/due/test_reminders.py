@@ -122,12 +122,7 @@ async def test_an_edit_in_the_moment_of_a_message_has_the_new_people_told(
         now = office.clock()
         changed = waiting.changed(digest="e" * 64, escalation=waiting.escalation.restarted(now))
         await write(
-            storage.approvals,
-            waiting.key,
-            edited,
-            judged=changed,
-            unedited=waiting,
-            now_ms=now,
+            storage.approvals, waiting.key, edited, judged=changed, unedited=waiting, now_ms=now
         )
         return sent if after else await recording_nudge(approval, message, **options)
 

@@ -76,9 +76,7 @@ async def test_a_later_turn_shows_its_own_end(storage: SqliteStores) -> None:
     assert on_root(office) == ["ran"]
 
 
-async def test_another_process_takes_off_the_end_of_an_earlier_turn(
-    storage: SqliteStores,
-) -> None:
+async def test_another_process_takes_off_the_end_of_an_earlier_turn(storage: SqliteStores) -> None:
     first = Office(storage, [PAY, say("No.")])
     await first.hear(ASK)
     await first.decide(await first.the_approval(), Status.REJECTED)

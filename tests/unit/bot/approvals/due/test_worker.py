@@ -14,13 +14,7 @@ from bot.approvals.execution import with_outcome
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
 from bot.ports.notifier import Newest
-from bot.records.approval import (
-    Approval,
-    ApprovalMessage,
-    Decision,
-    ExecutionState,
-    Status,
-)
+from bot.records.approval import Approval, ApprovalMessage, Decision, ExecutionState, Status
 from tests.support.decided import decide, write
 from tests.support.fakes import FakeNotifier
 from tests.support.stores import SqliteStores
@@ -294,11 +288,7 @@ async def test_i6_a_thread_that_was_forgotten_and_began_anew_is_not_the_one_that
 ) -> None:
     first = Office(storage, [PAY, say("Both done.")], owner="first")
     second = Office(
-        storage,
-        [say("Done."), PAY_BEN],
-        clock=first.clock,
-        notifier=first.notifier,
-        owner="second",
+        storage, [say("Done."), PAY_BEN], clock=first.clock, notifier=first.notifier, owner="second"
     )
     await first.hear(ASK)
     await second.decide(await first.the_approval())
@@ -307,10 +297,7 @@ async def test_i6_a_thread_that_was_forgotten_and_began_anew_is_not_the_one_that
     first.clock.forward(seconds=1)
     await second.hear(ASK)  # the same place in Slack, the same numbers of leases and turns
     await first.decide(await first.the_approval(), by=BEN)
-    assert (first.ran, second.ran) == (
-        [("pay", ("Ben", 7, "card"))],
-        [("pay", ("Mia", 5, "card"))],
-    )
+    assert (first.ran, second.ran) == ([("pay", ("Ben", 7, "card"))], [("pay", ("Mia", 5, "card"))])
     assert await first.open_approvals() == []
 
 

@@ -171,10 +171,7 @@ places = st.fixed_dictionaries(
 
 
 @settings(deadline=None, database=None)
-@given(
-    properties=st.dictionaries(st.text(max_size=6), nodes, max_size=5),
-    data=st.data(),
-)
+@given(properties=st.dictionaries(st.text(max_size=6), nodes, max_size=5), data=st.data())
 def test_untouched_form_never_changes_anything(
     properties: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -324,20 +321,12 @@ def test_empty_text_stays_empty() -> None:
     ("schema", "current", "reason"),
     [
         (one({}), {f"a{i}": 1 for i in range(501)}, "It has more than 500 fields."),
-        (
-            one({"type": "string"}),
-            {"x": "a" * 30_001},
-            "Nothing in it can be changed.",
-        ),
+        (one({"type": "string"}), {"x": "a" * 30_001}, "Nothing in it can be changed."),
         (one({}), {"x": "sk-abcdefghijklmnopqrst"}, "Nothing in it can be changed."),
         ({"type": "object"}, {}, "Nothing in it can be changed."),
         ({"type": "string"}, {}, "The tool doesn't describe its fields."),
         ({"type": 5}, {}, "The tool doesn't describe its fields."),
-        (
-            {"type": "object", "properties": []},
-            {},
-            "The tool doesn't describe its fields.",
-        ),
+        ({"type": "object", "properties": []}, {}, "The tool doesn't describe its fields."),
     ],
 )
 def test_no_form_says_why(schema: dict[str, Any], current: dict[str, Any], reason: str) -> None:

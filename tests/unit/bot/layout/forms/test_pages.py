@@ -106,10 +106,7 @@ def test_an_object_that_is_emptied_goes() -> None:
     blocks = blocks_of(schema, SENT)
     nothing = submitted(blocks, argument_1=None, argument_2=None)
     result = read_edit_form(schema, SENT, nothing)
-    assert result.errors == {
-        "argument_1": "This is required",
-        "argument_2": "This is required",
-    }
+    assert result.errors == {"argument_1": "This is required", "argument_2": "This is required"}
     loose = {**schema, "properties": {**ORDER["properties"], "to": {**ADDRESS, "required": []}}}  # type: ignore[dict-item]
     assert read_edit_form(loose, SENT, nothing).arguments == {"item": "book"}
 

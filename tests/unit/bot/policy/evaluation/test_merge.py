@@ -110,11 +110,7 @@ def test_stages_of_a_later_ruling_follow() -> None:
     assert isinstance(result, Terms)
     assert [
         (stage.name, [requirement.name for requirement in stage.approve]) for stage in result.stages
-    ] == [
-        ("team", ["sre"]),
-        ("lead", ["sre #2"]),
-        ("b", ["sre #3"]),
-    ]
+    ] == [("team", ["sre"]), ("lead", ["sre #2"]), ("b", ["sre #3"])]
 
 
 def test_break_glass_is_for_those_whom_all_let() -> None:
@@ -198,10 +194,7 @@ def test_quiet_hours_come_from_the_file() -> None:
 
 def test_a_step_counts_for_all_requirements_of_its_name() -> None:
     stages = [{"name": name, "approve": SRE} for name in ("team", "lead")]
-    steps = [
-        {"after": "1h", "add": ["leads"], "for": ["sre"]},
-        {"after": "2h", "add": ["fin"]},
-    ]
+    steps = [{"after": "1h", "add": ["leads"], "for": ["sre"]}, {"after": "2h", "add": ["fin"]}]
     result = terms(stages=stages, escalate=steps)
     assert [step.requirements for step in result.escalate] == [("sre", "sre #2")]
 

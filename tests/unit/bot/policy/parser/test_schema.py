@@ -12,14 +12,7 @@ from bot.policy.parser.schema import policy_schema, schema_text
 from tests.support.policies import CASES, POLICIES, cases_of
 
 VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
-SEEN = {
-    "unknown_key",
-    "missing_key",
-    "bad_name",
-    "bad_then",
-    "bad_id",
-    "bad_version",
-}
+SEEN = {"unknown_key", "missing_key", "bad_name", "bad_then", "bad_id", "bad_version"}
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))

@@ -63,10 +63,7 @@ def filled(values: dict[str, object]) -> Fields:
 
 
 def chosen(*ids: str) -> Fields:
-    return lambda approval: {
-        "answer": {"selected": [*ids]},
-        "digest": chosen_digest(approval, ids),
-    }
+    return lambda approval: {"answer": {"selected": [*ids]}, "digest": chosen_digest(approval, ids)}
 
 
 def edited(**changes: object) -> Fields:

@@ -6,10 +6,7 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
 from bot.approvals.changes import closed
 from bot.approvals.disclosure import Surface
-from bot.errors import (
-    OutdatedCardError,
-    UnknownApprovalError,
-)
+from bot.errors import OutdatedCardError, UnknownApprovalError
 from bot.records.approval import Approval, Decision, Kind, Status
 from tests.support.decided import decide, write
 from tests.support.stores import SqliteStores
@@ -145,9 +142,7 @@ async def in_doubt(storage: SqliteStores, *words: str) -> tuple[Office, Approval
     return second, doubt
 
 
-async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(
-    storage: SqliteStores,
-) -> None:
+async def test_the_loser_of_a_race_that_changed_the_card_is_told_so(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
     approval = (await office.the_approval()).changed(digest="0" * 64)
@@ -207,9 +202,7 @@ async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteSto
     assert second.model.calls == 0
 
 
-async def test_a_guest_who_writes_while_the_agent_works_is_refused(
-    storage: SqliteStores,
-) -> None:
+async def test_a_guest_who_writes_while_the_agent_works_is_refused(storage: SqliteStores) -> None:
     office = Office(storage, [call("look", {"what": "x"}, id="c1"), say("Fine."), say("never")])
 
     async def meanwhile(*_: object) -> str:
@@ -232,9 +225,7 @@ async def test_a_guest_who_writes_while_the_agent_works_is_refused(
     assert office.notifier.whispers[-1][0] == GUS
 
 
-async def test_a_message_older_than_the_question_is_not_its_answer(
-    storage: SqliteStores,
-) -> None:
+async def test_a_message_older_than_the_question_is_not_its_answer(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["Which account?"]}, id="q1")
     office = Office(storage, [PAY, asks, say("Thanks."), say("Noted.")])
     await office.hear(ASK)

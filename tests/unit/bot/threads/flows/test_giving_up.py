@@ -170,9 +170,7 @@ async def test_what_people_wrote_meanwhile_is_read_at_once(storage: SqliteStores
     assert (thread.turn, thread.turn_open, thread.due_ms) == (2, False, None)
 
 
-async def test_i4_who_was_overtaken_after_a_long_outage_ends_no_turn(
-    storage: SqliteStores,
-) -> None:
+async def test_i4_who_was_overtaken_after_a_long_outage_ends_no_turn(storage: SqliteStores) -> None:
     """Slack was away for many attempts; then another process writes first, once."""
     office = Office(storage, [say("I read it.")])
     office.notifier.failing.add("say")
@@ -436,9 +434,7 @@ async def test_what_the_run_refuses_is_told_to_the_agent_as_cancelled(
     assert office.notifier.cards[approval.approval_id].status is Status.CANCELLED
 
 
-async def test_an_approval_that_was_not_used_does_not_stay_approved(
-    storage: SqliteStores,
-) -> None:
+async def test_an_approval_that_was_not_used_does_not_stay_approved(storage: SqliteStores) -> None:
     office = Office(storage, [[PAY, MORE]])
     await office.hear(ASK)
     first, second = await office.open_approvals()
@@ -497,10 +493,7 @@ async def test_i12_a_yes_of_which_a_run_was_never_told_is_withdrawn_with_its_tur
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (
-            ModelAuthenticationError("gpt-55", "sk-key"),
-            "rejected my key. Retrying won't help",
-        ),
+        (ModelAuthenticationError("gpt-55", "sk-key"), "rejected my key. Retrying won't help"),
         (ModelNotFoundError("gpt-55", "no"), "The model “gpt-55” isn't available"),
         (ModelQuotaExceededError("gpt-55", "no"), "used up its quota for the model"),
         (ModelContextWindowExceededError("gpt-55", "no"), "can't handle a conversation this long"),

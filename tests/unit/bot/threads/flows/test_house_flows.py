@@ -92,8 +92,7 @@ async def test_the_defaults_say_who_approves_a_step_of_a_graph(storage: SqliteSt
 
 @pytest.mark.parametrize("is_settings", [True, False])
 async def test_a_step_of_a_graph_that_nobody_may_approve_asks_nobody(
-    storage: SqliteStores,
-    is_settings: bool,
+    storage: SqliteStores, is_settings: bool
 ) -> None:
     force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]} if is_settings else {})
     force.is_settings = is_settings

@@ -21,16 +21,7 @@ from bot.threads.runs.calls import Calls
 from storage.documents import update
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_counter, a_submission, typed
-from tests.unit.bot.office import (
-    ADA,
-    BEN,
-    GUS,
-    ROSA,
-    THREAD_ID,
-    KilledError,
-    Office,
-    an_actor,
-)
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
 from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -193,9 +184,7 @@ async def test_only_those_who_could_reject_take_a_parked_call_back(storage: Sqli
             await take_back
 
 
-async def test_a_parked_call_is_rejected_by_as_many_as_its_rule_says(
-    storage: SqliteStores,
-) -> None:
+async def test_a_parked_call_is_rejected_by_as_many_as_its_rule_says(storage: SqliteStores) -> None:
     office, approval = await frozen_and_approved(storage, PAY, say("I see."))
     approval = await storage.approvals.get(approval.approval_id)
     by_two = approval.terms.model_copy(update={"reject": 2})

@@ -163,9 +163,7 @@ async def test_a_form_says_that_it_counts_where_its_card_cannot(
     assert (await storage.approvals.get(approval.approval_id)).status is Status.REJECTED
 
 
-async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(
-    storage: SqliteStores,
-) -> None:
+async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(storage: SqliteStores) -> None:
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
     await office.outbox.send_ephemeral(
@@ -247,9 +245,7 @@ async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteS
     assert office.notifier.whispers == [(ADA, "No.")]
 
 
-async def test_an_address_that_fails_leaves_the_answer_to_the_token(
-    storage: SqliteStores,
-) -> None:
+async def test_an_address_that_fails_leaves_the_answer_to_the_token(storage: SqliteStores) -> None:
     office = Office(storage, [])
     refuse(office)
     office.notifier.failing.add("respond")
@@ -294,8 +290,4 @@ async def test_a_card_that_shows_the_record_as_it_is_is_not_drawn_again(
         office.notifier.failing.add(method)
     await later(office, seconds=900)  # the reminder
     stored = await storage.approvals.get(approval.approval_id)
-    assert (stored.escalation.reminders, stored.attempts, stored.card.error) == (
-        1,
-        0,
-        "",
-    )
+    assert (stored.escalation.reminders, stored.attempts, stored.card.error) == (1, 0, "")

@@ -87,9 +87,7 @@ async def test_i4_who_lost_the_lease_begins_no_turn_with_a_part_of_its_messages(
     assert "Only 5" in said
 
 
-async def test_i4_messages_of_a_turn_that_was_never_opened_are_found(
-    storage: SqliteStores,
-) -> None:
+async def test_i4_messages_of_a_turn_that_was_never_opened_are_found(storage: SqliteStores) -> None:
     first = Office(storage, [])
     set_turn = storage.threads.set_turn
 

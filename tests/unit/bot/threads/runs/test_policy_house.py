@@ -97,9 +97,7 @@ async def test_a_rule_that_allows_says_who_decides_a_doubt(storage: SqliteStores
     assert (terms.rules, list(terms.requirements)) == (("default",), ["sre"])
 
 
-async def test_where_no_default_names_anybody_nobody_decides_a_doubt(
-    storage: SqliteStores,
-) -> None:
+async def test_where_no_default_names_anybody_nobody_decides_a_doubt(storage: SqliteStores) -> None:
     small = replace(CALL, arguments={"x": 1})
     assert await judged(storage, forced(BIG, groups=GROUPS), small) == Allow(rule="default")
 
@@ -134,9 +132,7 @@ async def test_inside_a_denial_of_the_file_stands(storage: SqliteStores) -> None
     assert ruling == Deny("Never.", rule="default")
 
 
-async def test_ids_of_nobody_are_handed_on_so_that_nobody_is_asked(
-    storage: SqliteStores,
-) -> None:
+async def test_ids_of_nobody_are_handed_on_so_that_nobody_is_asked(storage: SqliteStores) -> None:
     code = Ask(rule="odd", approvers=("U-OPS",))
     ruling = await judged(storage, forced(), code=code)
     assert isinstance(ruling, Ask)

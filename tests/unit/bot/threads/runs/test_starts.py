@@ -86,9 +86,7 @@ async def test_f3_doubt_of_a_call_that_a_rule_allowed_is_for_the_people_of_the_s
         await office.decide(doubt, answers={"choice": "again"}, by=ROSA)
 
 
-async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(
-    storage: SqliteStores,
-) -> None:
+async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(storage: SqliteStores) -> None:
     def make(model: ScriptedModel, *, dies: bool) -> Agent:
         @tool
         def pay(amount: int) -> str:

@@ -21,11 +21,7 @@ from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ROSA, THREAD_ID
 
-THREAD = Thread(
-    thread_id=THREAD_ID,
-    requester_id=ROSA,
-    created_ms=1,
-)
+THREAD = Thread(thread_id=THREAD_ID, requester_id=ROSA, created_ms=1)
 
 
 @dataclass
@@ -117,9 +113,7 @@ async def test_short_calls_are_not_shown_and_nobody_waits(storage: SqliteStores)
     assert await scene.post() is None
 
 
-async def test_what_people_are_asked_about_has_its_card_and_no_task(
-    storage: SqliteStores,
-) -> None:
+async def test_what_people_are_asked_about_has_its_card_and_no_task(storage: SqliteStores) -> None:
     scene = Scene(storage)
     scene.tasks.see(calls("look", "pay"))
     await scene.rest()
