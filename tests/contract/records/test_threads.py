@@ -1,4 +1,4 @@
-"""The contract of ThreadStore."""
+"""The contract of ThreadStore, beside what each collection does: see `test_documents`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -56,15 +56,6 @@ async def test_a_wake_makes_work_due(storage: Stores) -> None:
     assert (await storage.threads.get(THREAD_ID)).active_ms == 10
 
 
-async def test_due_is_sorted_and_limited(storage: Stores) -> None:
-    for number, due_ms in enumerate([30, 10, None, 20, 99]):
-        await storage.threads.ensure(a_thread(thread_id=f"T1:C1:{number}", due_ms=due_ms))
-
-    assert [t.due_ms for t in await storage.threads.due(now_ms=50, limit=9)] == [10, 20, 30]
-    assert [t.due_ms for t in await storage.threads.due(now_ms=50, limit=2)] == [10, 20]
-    assert await storage.threads.due(now_ms=50, limit=0) == []
-
-
 async def test_running_threads_of_a_requester_are_those_with_a_lease_and_an_open_turn(
     storage: Stores,
 ) -> None:
@@ -96,45 +87,6 @@ async def test_a_claim_takes_the_lease(storage: Stores) -> None:
     assert (thread.leased_by, thread.leased_until_ms, thread.due_ms) == ("a", 100, 100)
     assert (thread.fence, thread.wakes) == (1, 1)
     assert await storage.threads.get(THREAD_ID) == thread
-
-
-async def test_nobody_claims_what_is_not_due(storage: Stores) -> None:
-    await storage.threads.ensure(a_thread(due_ms=11))
-
-    assert await storage.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=100) is None
-
-
-async def test_nobody_claims_what_is_leased(storage: Stores) -> None:
-    await claimed(storage)
-    await storage.threads.wake(THREAD_ID, now_ms=20)
-
-    assert await storage.threads.claim(THREAD_ID, owner="b", now_ms=99, until_ms=200) is None
-    assert await storage.threads.due(now_ms=99, limit=5) == []
-
-
-async def test_a_lease_that_ran_out_is_due_again(storage: Stores) -> None:
-    await claimed(storage, until_ms=100)
-
-    assert [t.thread_id for t in await storage.threads.due(now_ms=100, limit=5)] == [THREAD_ID]
-    second = await storage.threads.claim(THREAD_ID, owner="b", now_ms=100, until_ms=200)
-
-    assert second is not None
-    assert (second.leased_by, second.fence) == ("b", 2)
-
-
-async def test_of_many_claims_one_wins(storage: Stores) -> None:
-    await storage.threads.ensure(a_thread(due_ms=10))
-
-    claims = await asyncio.gather(
-        *(
-            storage.threads.claim(THREAD_ID, owner=f"p{i}", now_ms=10, until_ms=100)
-            for i in range(50)
-        )
-    )
-
-    winners = [thread for thread in claims if thread is not None]
-    assert len(winners) == 1
-    assert await storage.threads.get(THREAD_ID) == winners[0]
 
 
 async def test_two_processes_claim_once(two_processes: list[Stores]) -> None:
