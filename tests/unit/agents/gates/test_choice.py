@@ -8,12 +8,11 @@ from typing import Literal
 import pytest
 
 from agents.core.asking.answers import ApprovalResult, Cancelled, Expired
-from agents.core.asking.infos import ApprovalInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
 from agents.core.errors import AgentConfigError, InvalidArgumentsError, ResumeDataError, ToolError
 from agents.core.observers import ToolOutcome
-from agents.gates import approval_gate, choose_argument, choose_tool, fill_arguments, tool
+from agents.gates import choose_argument, choose_tool, fill_arguments, tool
 from agents.gates.questions import CallChoiceInfo, Choice, ChoiceInfo, ChoiceResult
 from agents.tools import Tool
 from tests.unit.agents.stage import Stage
@@ -194,17 +193,6 @@ def test_gate_that_makes_no_sense(
 ) -> None:
     with pytest.raises(AgentConfigError, match=fault):
         choose_argument(tool(host.deploy), parameter=parameter, options=options)
-
-
-async def test_choice_then_approval_of_all_of_it(host: Host) -> None:
-    inner = approval_gate(tool(host.deploy))
-    stage = Stage(choose_argument(inner, parameter="zone", options=ZONES), {"service": "web"})
-    await stage.run()
-    assert await stage.answer(stage.question(CallChoiceInfo).choose("us")) is None
-    info = stage.question(ApprovalInfo)
-    assert info.arguments == {"service": "web", "zone": "us", "fast": False}
-    assert await stage.answer(info.approve()) is not None
-    assert host.ran == [("web", "us")]
 
 
 async def test_two_completing_gates(host: Host) -> None:

@@ -19,7 +19,6 @@ from agents.core.errors import (
     InvalidArgumentsError,
     ResumeDataError,
 )
-from agents.core.observers import ToolOutcome
 from agents.gates import approval_gate, fill_arguments, review_edit_gate, tool
 from agents.gates.questions import ParametersInfo, ParametersResult
 from agents.tools import Tool
@@ -220,14 +219,6 @@ async def test_approve_then_complete(office: Desk) -> None:
     assert office.booked == []
     assert await stage.answer(stage.question(ParametersInfo).complete({"seats": 4})) is not None
     assert len(office.booked) == 1
-
-
-async def test_rejected_before_it_is_complete(office: Desk) -> None:
-    stage = Stage(approval_gate(office.gated("seats")), {"to": "Oslo"})
-    await stage.run()
-    result = await stage.answer(stage.question(ApprovalInfo).reject())
-    assert result is not None
-    assert result.outcome is ToolOutcome.REJECTED
 
 
 async def test_reviewed_call_may_be_completed_at_once(office: Desk) -> None:

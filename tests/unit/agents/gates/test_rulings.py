@@ -179,20 +179,6 @@ async def test_rules_that_change_after_the_edit_count() -> None:
     assert (pay.calls, stage.asked.id) == ([], waits)
 
 
-async def test_editors_can_be_excluded() -> None:
-    pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
-    stage = staged(policy_gate(pay, ByAmount({5: rule, 6: rule})))
-    await stage.run()
-    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
-    info = stage.question(ReviewEditInfo)
-    assert info.exclude_editors
-    assert await stage.answer(info.accept(by="UADA")) is None
-    assert "UADA has edited it" in str(stage.refusals[0])
-    assert pay.calls == []
-    await stage.answer(info.accept(by="UBEN"))
-    assert pay.calls == [{"x": 6}]
-
-
 async def test_excluded_are_all_who_edited() -> None:
     pay, rule = Plain("pay"), replace(ANYBODY, exclude_editors=True)
     stage = staged(policy_gate(pay, ByAmount({5: rule, 6: rule, 7: rule})))

@@ -50,13 +50,6 @@ async def test_other_people_let_it_run() -> None:
     assert pay.calls == [{"x": 5}]
 
 
-async def test_an_answer_without_voters_counts_whoever_gave_it() -> None:
-    stage, pay = await asked_twice()
-    assert await stage.answer(stage.question(ReviewEditInfo).accept(by="UADA")) is None
-    assert pay.calls == []
-    assert await stage.answer(stage.question(ReviewEditInfo).accept(by="UBEN")) is not None
-
-
 @pytest.mark.parametrize(
     ("voters", "runs"), [(("UBEN", "USAM"), True), (("UBEN", "UADA"), False), ((), False)]
 )
