@@ -32,7 +32,7 @@ from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, Turn
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
-from tests.unit.agents.support import collect, follow
+from tests.unit.agents.support import Died, DyingStore, collect, follow
 
 
 @dataclass
@@ -108,14 +108,26 @@ class Team:
                 events = runner.recover("1")
             else:
                 context = (await runner.pending("1"))[-1]
-                params = ResumeParams(targets={context.id: answer(context)})
-                events = runner.resume_with_params("1", params)
+                events = runner.resume("1", {context.id: answer(context)})
             told_before = len(received)
             await follow(events, received)
             if stored is None and not isinstance(received[-1], InterruptEvent):
                 return
             assert len(received) > told_before or stored is not None
             stored = await self.store.load("1")  # type: ignore[attr-defined]
+
+    async def dies_once(
+        self, answer: Callable[[InterruptContext], object], *, at: int, before: bool
+    ) -> list[AgentEvent]:
+        """Run to the end through two processes: the first dies at its n-th write."""
+        store, received = MemoryCheckpointStore(), list[AgentEvent]()
+        self.store = DyingStore(store, at=at, before=before)
+        try:
+            await self.drive(received, answer)
+        except Died:
+            self.store = store
+            await self.drive(received, answer)
+        return received
 
     def asker(self, name: str, then: Action | None = None) -> Agent:
         """An agent that asks one question, says what was answered, and may end with an action."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from agents.agent import Agent, AgentEvent
+from agents.agent import Agent
 from agents.core.component.context import session_values
 from agents.core.errors import AgentConfigError, DuplicateNameError
 from agents.core.pending import InterruptContext
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
 from agents.gates.followup import follow_up_tool
-from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
 from agents.prebuilt.deep import deep_agent, task_tool, write_todos_tool
 from tests.support.halves import first
-from tests.unit.agents.support import Died, DyingStore, Plain, brief, yes
+from tests.unit.agents.support import Plain, brief, yes
 from tests.unit.agents.team import Team, parents, pending
 
 
@@ -203,16 +202,10 @@ def answered(context: InterruptContext) -> object:
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("at", first(3, [*range(1, 18, 6), *range(3, 18, 6), *range(5, 18, 6)]))
 async def test_i4_a_deep_agent_goes_on_after_a_crash(at: int, before: bool) -> None:
-    pay, store = Plain("pay", idempotent=True), MemoryCheckpointStore()
+    pay = Plain("pay", idempotent=True)
     team = deep(pay)
     team.durability, team.by_history = "step", True
-    team.store = DyingStore(store, at=at, before=before)
-    received: list[AgentEvent] = []
-    try:
-        await team.drive(received, answered)
-    except Died:
-        team.store = store
-        await team.drive(received, answered)
+    received = await team.dies_once(answered, at=at, before=before)
 
     assert brief(received)[-1] == "says all done"
     assert len(pay.calls) in {1, 2}

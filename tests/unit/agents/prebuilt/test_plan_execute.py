@@ -20,7 +20,6 @@ from agents.core.codec import decode, encode
 from agents.core.component.context import session_values
 from agents.core.errors import CheckpointDecodeError, DuplicateNameError, ModelError
 from agents.gates.approval import approval_gate
-from agents.memory import MemoryCheckpointStore
 from agents.models import Turn, call, say
 from agents.prebuilt import (
     ExecutedStep,
@@ -38,7 +37,7 @@ from agents.runs.answers import ResumeParams
 from agents.workflows import ParallelAgent
 from agents.workflows.transfer import transfer_tool_to
 from tests.support.halves import first
-from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, no, tamper, yes
+from tests.unit.agents.support import Plain, brief, collect, no, tamper, yes
 from tests.unit.agents.team import Team, actions, parents, pending
 
 SCRIPTS: dict[str, list[Turn]] = {
@@ -176,26 +175,6 @@ async def test_people_may_be_asked_about_the_plan() -> None:
         "says replanner says",
         "action BreakLoop()",
     ]
-
-
-async def test_people_may_be_asked_about_a_new_plan() -> None:
-    def build(team: Team) -> Agent:
-        replanner = replanner_agent(model=team.model("replanner"), tool=approval_gate(plan_tool()))
-        planner = planner_agent(model=team.model("planner"))
-        return plan_execute(planner=planner, executor=team.sayer("executor"), replanner=replanner)
-
-    team = Team(build, {name: SCRIPTS[name] for name in ("planner", "replanner")})
-    context = pending(await team.run())["r1"]
-
-    last = await team.resume({context.id: yes(context)})
-
-    assert brief(last)[:3] == [
-        "tool plan#r1 ran: 1. s2",
-        "action BreakLoop()",
-        "says executor says",
-    ]
-    assert brief(last)[-2:] == ["says all done", "action BreakLoop()"]
-    assert team.entered == ["executor run"] * 2
 
 
 async def test_steps_are_limited() -> None:
@@ -338,16 +317,10 @@ async def test_e094_a_supervisor_over_a_plan_is_called_again(*, is_interrupted: 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("at", first(4, [*range(1, 24, 6), *range(3, 24, 6), *range(5, 24, 6)]))
 async def test_i4_a_plan_goes_on_after_a_crash(at: int, before: bool) -> None:
-    book, store = Plain("book", idempotent=True), MemoryCheckpointStore()
+    book = Plain("book", idempotent=True)
     team = Team(lambda team: planned(team, book), SCRIPTS, durability="step")
-    team.store = DyingStore(store, at=at, before=before)
     team.model = by_task  # type: ignore[method-assign]
-    received: list[AgentEvent] = []
-    try:
-        await team.drive(received, yes)
-    except Died:
-        team.store = store
-        await team.drive(received, yes)
+    received = await team.dies_once(yes, at=at, before=before)
 
     assert "says all done" in brief(received)
     keys = [event.key for event in received if isinstance(event, MessageEvent)]

@@ -6,12 +6,11 @@ from typing import cast
 
 import pytest
 
-from agents.agent import Agent, AgentEvent
+from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.core.calls import Exit, Transfer
 from agents.core.errors import DuplicateNameError
 from agents.gates.approval import approval_gate
-from agents.memory import MemoryCheckpointStore
 from agents.middlewares import approval_middleware
 from agents.models import Turn, call, say
 from agents.prebuilt.supervisor import supervisor
@@ -19,7 +18,7 @@ from agents.workflows import ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool
 from agents.workflows.transfer import transfer_tool_to, with_sub_agents, with_transfer_tool
 from tests.support.halves import first
-from tests.unit.agents.support import Died, DyingStore, Plain, brief, no, yes
+from tests.unit.agents.support import Plain, brief, no, yes
 from tests.unit.agents.team import Team, parents, pending
 
 
@@ -252,15 +251,8 @@ def test_the_agents_of_a_supervisor_have_names_of_their_own() -> None:
 async def test_i4_a_supervised_run_goes_on_after_a_crash(at: int, before: bool) -> None:
     check, transfer = Plain("check_balance"), Plain("transfer_funds", idempotent=True)
     team = bank(check, transfer)
-    store = MemoryCheckpointStore()
     team.durability, team.by_history = "step", True
-    team.store = DyingStore(store, at=at, before=before)
-    received: list[AgentEvent] = []
-    try:
-        await team.drive(received, yes)
-    except Died:
-        team.store = store
-        await team.drive(received, yes)
+    received = await team.dies_once(yes, at=at, before=before)
 
     assert brief(received)[-1] == "says summary"
     lines: dict[str, set[str]] = {}
