@@ -38,6 +38,7 @@ from agents.core.interrupt import (
     keep_waiting,
     stateful_interrupt,
 )
+from agents.core.pending import InterruptContext
 from agents.core.scope import current_scope
 from agents.gates import approval_gate
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
@@ -121,6 +122,15 @@ async def done(conversation: Conversation) -> list[str]:
 async def answer(conversation: Conversation, value: object) -> None:
     (context,) = await conversation.pending()
     await conversation.resume({context.id: value})
+
+
+async def asking(office: Office | None = None) -> tuple[Conversation, InterruptContext]:
+    """A conversation whose first message is a question to people."""
+    conversation = (office or Office()).open()
+    await conversation.push("sure?")
+    await done(conversation)
+    (context,) = await conversation.pending()
+    return conversation, context
 
 
 async def test_152_an_interrupted_turn_and_what_was_not_taken_up_survive() -> None:
@@ -255,10 +265,7 @@ async def test_an_answer_is_stored_before_anything_acts_on_it() -> None:
 
 
 async def test_an_answer_is_given_once() -> None:
-    conversation = Office().open()
-    await conversation.push("sure?")
-    await done(conversation)
-    (context,) = await conversation.pending()
+    conversation, context = await asking()
     await conversation.resume({context.id: "yes"})
 
     with pytest.raises(UnknownInterruptError):
@@ -366,9 +373,7 @@ async def test_what_was_answered_and_worked_in_cannot_be_answered_again() -> Non
 
 
 async def test_a_refused_answer_is_told_and_may_be_given_again() -> None:
-    conversation = Office().open()
-    await conversation.push("sure?")
-    await done(conversation)
+    conversation, _ = await asking()
     await answer(conversation, "wrong")
 
     with pytest.raises(ResumeDataError, match="wrong"):
@@ -379,10 +384,7 @@ async def test_a_refused_answer_is_told_and_may_be_given_again() -> None:
 
 
 async def test_an_answer_that_cannot_be_stored_changes_nothing() -> None:
-    conversation = Office().open()
-    await conversation.push("sure?")
-    await done(conversation)
-    (context,) = await conversation.pending()
+    conversation, context = await asking()
 
     with pytest.raises(UnregisteredTypeError):
         await conversation.resume({context.id: object()})
@@ -462,10 +464,7 @@ async def test_a_turn_that_fails_is_tried_again_or_given_up(durability: str) -> 
 
 async def test_a_question_that_was_given_up_cannot_be_answered() -> None:
     office = Office()
-    conversation = office.open()
-    await conversation.push("sure?")
-    await done(conversation)
-    (context,) = await conversation.pending()
+    conversation, context = await asking(office)
     await conversation.abandon()
 
     with pytest.raises(NothingPendingError):

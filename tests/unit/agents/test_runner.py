@@ -8,14 +8,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agents import (
-    CheckpointClosedError,
     InterruptEvent,
     MemoryCheckpointStore,
     ResumeParams,
     Runner,
-    address_segment,
     approval_gate,
-    composite_interrupt,
     idempotency_key,
     interrupt,
     session_values,
@@ -25,7 +22,6 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
-    AgentChangedError,
     AmbiguousTargetError,
     CheckpointConflictError,
     CheckpointDecodeError,
@@ -33,7 +29,6 @@ from agents.core.errors import (
     NoCheckpointStoreError,
     UnknownInterruptError,
 )
-from agents.core.interrupt import InterruptSignal
 from agents.core.messages import load_messages, read_log, user_message
 from agents.core.pending import InterruptNode
 from agents.models import call, say
@@ -42,8 +37,6 @@ from agents.runs.document import Claim
 from agents.tools import event_key, publish
 from tests.unit.agents.support import (
     Asker,
-    Died,
-    DyingStore,
     Plain,
     World,
     brief,
@@ -77,14 +70,6 @@ async def test_without_an_id_a_run_is_not_kept() -> None:
     assert world.store._kept == {}  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("target", ["", "nope", "agent:A"])
-async def test_unknown_targets_are_refused(target: str) -> None:
-    world = await waiting_world()
-
-    with pytest.raises(UnknownInterruptError):
-        await world.resume({target: "x"})
-
-
 async def test_an_address_that_two_share_is_ambiguous() -> None:
     def leaf(number: str) -> InterruptNode:
         return InterruptNode(id=number, address=points.address, info="q")
@@ -109,13 +94,6 @@ def test_a_damaged_interrupt_is_a_typed_error(key: str) -> None:
 
     with pytest.raises(CheckpointDecodeError):
         InterruptNode.from_json(data)
-
-
-async def test_another_root_agent_is_refused() -> None:
-    world = await waiting_world()
-
-    with pytest.raises(AgentChangedError, match="'A'"):
-        await collect(world.runner(Asker("B")).resume("1"))
 
 
 async def test_of_two_runs_with_one_id_one_is_kept() -> None:
@@ -203,22 +181,6 @@ async def test_resume_with_new_session_values_only_runs_nothing_twice() -> None:
     assert contexts(events)["c1"].id == context.id
 
 
-async def test_a_composite_inside_a_tool_keeps_its_parts() -> None:
-    def body(_: dict[str, Json]) -> str:
-        signals = []
-        for name in ("x", "y"):
-            try:
-                with address_segment("part", name):
-                    interrupt(f"{name}?")
-            except InterruptSignal as signal:
-                signals.append(signal)
-        composite_interrupt("both", None, *signals)
-
-    world = World([call("t", id="c1"), say("done")], [Plain("t", body)])
-
-    assert [c.info for c in contexts(await world.run()).values()] == ["x?", "y?"]
-
-
 async def test_155_a_stale_id_overwrites_nothing() -> None:
     world = await waiting_world()
     (old,) = await world.pending()
@@ -233,28 +195,6 @@ async def test_155_a_stale_id_overwrites_nothing() -> None:
 
     assert await world.store.load("1") == before  # type: ignore[attr-defined]
     assert brief(await world.resume({new.id: yes(new)}))[-1] == "says done"
-
-
-@pytest.mark.parametrize("at", [1, 2, 3, 4])
-async def test_157_a_crash_after_the_claim_never_runs_a_call_twice(at: int) -> None:
-    pay = Plain("pay")
-    world = World([call("pay", id="c1"), say("done"), say("done")], [approval_gate(pay)])
-    await world.run()
-    (context,) = await world.pending()
-    inner = world.store
-    world.store = DyingStore(inner, at=at, before=False)  # type: ignore[arg-type]
-    with pytest.raises(Died):
-        await world.resume({context.id: yes(context)})
-    world.store = inner
-
-    if at == 4:
-        with pytest.raises(CheckpointClosedError):
-            await world.recover()
-    else:
-        events = await world.recover()
-        is_in_doubt = at == 2
-        assert isinstance(events[-1], InterruptEvent) == is_in_doubt
-    assert len(pay.calls) == (at != 2)
 
 
 async def test_a_store_that_refuses_a_new_id_is_believed() -> None:

@@ -23,6 +23,7 @@ from agents.core.cancel import CancelToken
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import TypeRegistry
 from agents.core.component.context import session_values
+from agents.core.component.legacy import resume_info
 from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import (
     AgentChangedError,
@@ -322,6 +323,7 @@ async def test_one_answer_for_two_is_ambiguous_and_changes_nothing() -> None:
         lambda: get_resume_context(str),
         current_address,
         session_values,
+        resume_info,
         lambda: address_segment("tool", "x").__enter__(),
     ],
 )

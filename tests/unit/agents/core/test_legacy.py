@@ -28,11 +28,10 @@ from agents.core.component.legacy import (
     resume_info,
     wrap_interrupt_and_rerun_if_needed,
 )
-from agents.core.errors import OutsideRunError
 from agents.graph import END, START, StateGraph
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State, values_of
-from tests.unit.agents.support import Plain, Solo, yes
+from tests.unit.agents.support import Solo, yes
 
 
 def old_code() -> str:
@@ -68,14 +67,6 @@ async def test_behind_a_gate_people_are_asked_twice_and_the_gate_stays_passed() 
     [inner] = await world.ask({gate.id: yes(gate, by="U1")})
     assert inner.info == "Requires user approval"
     assert "done: go" in str(await world.answer({inner.id: "go"}))
-
-
-async def test_a_tool_that_is_written_by_hand_asks_as_well() -> None:
-    plain = Plain("legacy", lambda _: old_code())
-    world = Solo(chat(plain))
-    [context] = await world.ask()
-    assert context.info == "Requires user approval"
-    assert len(plain.calls) == 1
 
 
 async def test_a_node_asks_and_begins_again() -> None:
@@ -156,11 +147,6 @@ async def test_agents_resume_by_the_old_data_field() -> None:
             data={"step": 2},
         ),
     ]
-
-
-def test_outside_of_a_run_nothing_is_known() -> None:
-    with pytest.raises(OutsideRunError):
-        resume_info()
 
 
 async def test_an_interrupt_event_has_the_data_of_the_agent_that_was_run() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agents import ChatModelAgent, ScriptedModel, approval_gate
 from agents.middlewares.gates import approval_middleware
-from agents.middlewares.retry import ToolRetryMiddleware
 from agents.middlewares.tools import ToolErrorHandler
 from agents.models import call, say
 from agents.runs.topology import Component
@@ -41,32 +38,6 @@ async def test_e065_both_gates_ask_one_after_the_other() -> None:
     assert brief(events) == ["tool Inner#o1 ran: paid", "says all done"]
     assert inner.calls == 2
     assert len(pay.calls) == 1
-
-
-@pytest.mark.parametrize("idempotent", [True, False])
-async def test_a_gated_call_is_tried_again_behind_safe_tools(idempotent: bool) -> None:
-    left = [RuntimeError("once")]
-
-    def flaky(_: object) -> str:
-        if left:
-            raise left.pop()
-        return "worked"
-
-    async def no_sleep(seconds: float) -> None:
-        assert seconds > 0
-
-    tool = Plain("t", flaky, idempotent=idempotent)
-    world = World(
-        [call("t", id="c1"), say("done")],
-        [approval_gate(tool)],
-        options={"middlewares": [ToolErrorHandler(), ToolRetryMiddleware(2, sleep=no_sleep)]},
-    )
-    context = contexts(await world.run())["c1"]
-
-    events = await world.resume({context.id: yes(context)})
-
-    outcome = "ran: worked" if idempotent else "failed: [tool error] once"
-    assert brief(events)[0] == f"tool t#c1 {outcome}"
 
 
 def test_what_is_inside_of_wrappers_is_seen() -> None:

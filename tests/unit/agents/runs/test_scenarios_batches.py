@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -15,12 +14,10 @@ from agents import (
     approval_gate,
     get_interrupt_state,
     get_resume_context,
-    interrupt,
     session_values,
     stateful_interrupt,
 )
 from agents.core.codec import Json
-from agents.core.errors import UnregisteredTypeError
 from agents.models import Turn, call, say
 from tests.unit.agents.support import (
     Plain,
@@ -139,20 +136,3 @@ async def test_146_149_values_come_back_as_they_were(value: object) -> None:
     assert context.info == value
     assert seen == [value, value, value]
     assert [type(answer) for answer in seen] == [type(value)] * 3
-
-
-@dataclass
-class Unknown:
-    n: int = 1
-
-
-async def test_148_an_answer_that_cannot_be_stored_is_refused_before_anything_runs() -> None:
-    ask = Plain("ask", lambda _: interrupt("q"))
-    world = World([call("ask", id="c1"), say("done")], [ask])
-    context = contexts(await world.run())["c1"]
-
-    with pytest.raises(UnregisteredTypeError):
-        await world.resume({context.id: Unknown()})
-
-    assert len(ask.calls) == 1
-    assert len(await world.pending()) == 1

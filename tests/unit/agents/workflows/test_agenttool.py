@@ -21,7 +21,6 @@ from agents.core.errors import (
 )
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
-from agents.gates.followup import follow_up_tool
 from agents.models import Turn, call, say
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool, AgentToolInfo
@@ -100,27 +99,6 @@ async def test_e082_e083_two_agent_tools_are_answered_one_by_one() -> None:
     last = await team.resume({second.id: yes(second)})
     assert brief(last) == ["tool I2#o2 ran: two", "says done"]
     assert (team.asked("Outer"), team.asked("I1"), team.asked("I2")) == (2, 2, 2)
-
-
-async def test_e083_the_inner_agent_asks_twice() -> None:
-    def build(team: Team) -> Agent:
-        return team.chat("Outer", AgentTool(team.chat("Inner", follow_up_tool("ask"))))
-
-    asks = [call("ask", {"questions": ["?"]}, id=name) for name in ("f1", "f2")]
-    team = Team(
-        build,
-        {
-            "Outer": [call("Inner", REQUEST, id="o1"), say("outer done")],
-            "Inner": [*asks, say("inner done")],
-        },
-    )
-    context = pending(await team.run())["f1"]
-    events = await team.resume({context.id: "A"})
-    assert brief(events) == ["INT agent:Outer;tool:Inner:o1;agent:Inner;tool:ask:f2"]
-    last = await team.resume({pending(events)["f2"].id: "B"})
-
-    assert brief(last) == ["tool Inner#o1 ran: inner done", "says outer done"]
-    assert (team.asked("Inner"), team.asked("Outer")) == (3, 2)
 
 
 async def test_e085_a_workflow_as_a_tool() -> None:

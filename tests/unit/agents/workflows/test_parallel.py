@@ -226,7 +226,7 @@ async def test_branches_stop_when_nobody_reads_on() -> None:
     assert stopped == ["w"]
 
 
-async def test_e109_branches_in_a_loop() -> None:
+async def test_e102_e109_branches_in_a_loop() -> None:
     def build(team: Team) -> Agent:
         row = ParallelAgent("Par", [team.asker("a1"), team.sayer("a2")])
         return LoopAgent("Loop", [row], max_iterations=2)

@@ -376,18 +376,6 @@ async def test_a_node_that_fails_after_an_answer_is_not_run_again() -> None:
     assert len(ran) == 1
 
 
-async def test_two_deaths_after_an_answer_lose_no_answer() -> None:
-    session, ran = await answered([Died(), Died()])
-    with pytest.raises(Died):
-        await session.resume("Rosa")
-    await session.recover()
-    with pytest.raises(Died):
-        await session.resume(AGAIN)
-    assert isinstance(asked(await session.recover()), InDoubtInfo)
-    assert said(await session.resume(AGAIN)) == ["Rosa", "and on"]
-    assert len(ran) == 3
-
-
 async def test_unless_it_was_a_model_that_was_away() -> None:
     session, ran = await answered([ModelError("busy")])
     with pytest.raises(ModelError):
