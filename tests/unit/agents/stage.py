@@ -72,6 +72,12 @@ class Stage:
             with entered(replace(current_scope("a test"), granted=granted)):
                 return await self._call()
 
+    async def result(self, answer: object) -> ToolReturn:
+        """Answer the question; the call ends with that."""
+        result = await self.answer(answer)
+        assert result is not None
+        return result
+
     async def answer(self, answer: object) -> ToolReturn | None:
         """Go on with an answer to the one question that waits."""
         return await self.run({self.asked.id: answer})

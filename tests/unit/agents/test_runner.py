@@ -25,11 +25,10 @@ from agents.core.errors import (
     AmbiguousTargetError,
     CheckpointConflictError,
     CheckpointDecodeError,
-    CheckpointVersionError,
     NoCheckpointStoreError,
     UnknownInterruptError,
 )
-from agents.core.messages import load_messages, read_log, user_message
+from agents.core.messages import user_message
 from agents.core.pending import InterruptNode
 from agents.models import call, say
 from agents.runs.answers import find_answers
@@ -128,17 +127,6 @@ async def test_session_values_are_a_mapping() -> None:
 def test_a_damaged_claim_is_a_typed_error(text: str) -> None:
     with pytest.raises(CheckpointDecodeError):
         Claim.from_text(text)
-
-
-@pytest.mark.parametrize("entry", ["{}", '{"schema":9,"messages":[]}'])
-def test_a_log_of_another_version_is_a_typed_error(entry: str) -> None:
-    with pytest.raises(CheckpointVersionError):
-        read_log([entry])
-
-
-def test_damaged_messages_are_a_typed_error() -> None:
-    with pytest.raises(CheckpointDecodeError, match="messages"):
-        load_messages([{"kind": "forged"}])
 
 
 async def test_what_a_tool_says_is_not_part_of_the_turn() -> None:

@@ -148,8 +148,7 @@ async def test_a_tool_can_say_that_its_call_is_seen_outside(
 
 async def test_rejected_runs_nothing_and_tells_the_reason(till: Till) -> None:
     stage, info = await approval(till)
-    result = await stage.answer(info.reject("too much", by="U1"))
-    assert result is not None
+    result = await stage.result(info.reject("too much", by="U1"))
     assert result.outcome is ToolOutcome.REJECTED
     assert "Rejected by a person; the call to 'pay' did not run. Reason: too much" in result.text
     assert "U1" not in result.text
@@ -170,8 +169,7 @@ async def test_i9_withdrawn_and_undecidable_are_facts_of_their_own(
 ) -> None:
     stage, _ = await review(till)
     assert decode(encode(answer)) == answer
-    result = await stage.answer(answer)
-    assert result is not None
+    result = await stage.result(answer)
     assert result.outcome is ToolOutcome.CANCELLED
     assert result.text.startswith(fact)
     assert result.text.endswith("This is not a rejection. Reason: use 6")
@@ -240,8 +238,7 @@ async def test_changed_rule_refuses_to_run_and_can_still_be_rejected(till: Till)
     stage.tool = approval_gate(tool(till.pay), rule="money")
     assert await stage.answer(info.approve()) is None
     assert till.paid == []
-    result = await stage.answer(info.reject())
-    assert result is not None
+    result = await stage.result(info.reject())
     assert result.outcome is ToolOutcome.REJECTED
 
 
@@ -350,6 +347,5 @@ async def test_edit_is_told_after_an_inner_question_too() -> None:
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"order": "o2"}))
     assert stage.asked.info == "sure about o2?"
-    result = await stage.answer("yes")
-    assert result is not None
+    result = await stage.result("yes")
     assert result.text.endswith("Result: o2: yes")

@@ -96,8 +96,7 @@ async def test_value_of_the_model_is_a_suggestion(host: Host) -> None:
 
 async def test_declined_choice_runs_nothing(host: Host) -> None:
     stage, info = await chosen(host)
-    result = await stage.answer(info.reject("not today"))
-    assert result is not None
+    result = await stage.result(info.reject("not today"))
     assert result.outcome is ToolOutcome.REJECTED
     assert "not today" in result.text
     assert host.ran == []
@@ -145,8 +144,7 @@ async def test_choice_that_cannot_be_made(host: Host, ids: tuple[str, ...]) -> N
 async def test_other_call_than_shown_never_runs(host: Host) -> None:
     stage, info = await chosen(host)
     stage.arguments = {"service": "db"}
-    result = await stage.answer(info.choose("eu"))
-    assert result is not None
+    result = await stage.result(info.choose("eu"))
     assert result.said == "web in eu"
 
 
@@ -255,8 +253,7 @@ async def test_people_choose_several() -> None:
 async def test_people_choose_nothing(answer: object, outcome: ToolOutcome, text: str) -> None:
     stage, info = await asked()
     info.check_answer(answer)
-    result = await stage.answer(answer)
-    assert result is not None
+    result = await stage.result(answer)
     assert result.outcome is outcome
     assert text in result.text
 

@@ -173,8 +173,7 @@ async def test_value_that_is_no_json_is_refused(office: Desk) -> None:
 async def test_other_call_than_shown_never_runs(office: Desk) -> None:
     stage, info = await incomplete(office)
     stage.arguments = {"to": "Rome"}
-    result = await stage.answer(info.complete({"seats": 1}))
-    assert result is not None
+    result = await stage.result(info.complete({"seats": 1}))
     assert result.said == "1 to Oslo"
 
 

@@ -49,8 +49,7 @@ async def test_empty_or_wrong_answer_is_refused_and_asked_on(answer: object) -> 
 
 async def test_nobody_answered() -> None:
     stage, _ = await asked()
-    result = await stage.answer(Expired(waited="8 hours"))
-    assert result is not None
+    result = await stage.result(Expired(waited="8 hours"))
     assert result.outcome is ToolOutcome.EXPIRED
     assert result.text.startswith("Nobody answered in time (8 hours);")
 
@@ -58,8 +57,7 @@ async def test_nobody_answered() -> None:
 @pytest.mark.parametrize(("reason", "end"), [("", "rejection."), ("late", "Reason: late")])
 async def test_called_off(reason: str, end: str) -> None:
     stage, _ = await asked()
-    result = await stage.answer(Cancelled(reason=reason))
-    assert result is not None
+    result = await stage.result(Cancelled(reason=reason))
     assert result.outcome is ToolOutcome.CANCELLED
     assert result.text.endswith(end)
 

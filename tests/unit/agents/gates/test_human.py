@@ -94,8 +94,7 @@ async def test_methods_bind_answers_to_what_was_shown() -> None:
 @pytest.mark.parametrize("answer", [ignore(), {"type": "ignore"}])
 async def test_ignored_call_does_not_run(answer: object) -> None:
     stage, _, send = await asked()
-    result = await stage.answer(answer)
-    assert result is not None
+    result = await stage.result(answer)
     assert result.outcome is ToolOutcome.REJECTED
     assert result.text == "A person ignored the call to 'send'; it did not run. Go on without it."
     assert send.calls == []
@@ -257,8 +256,7 @@ async def test_g092_predicate_is_asked_once() -> None:
     stage, info, send = await asked(HumanInterruptConfig(when=when))
     when.answer = False
     assert await stage.run(reenter=True) is None
-    result = await stage.answer(info.ignore())
-    assert result is not None
+    result = await stage.result(info.ignore())
     assert result.outcome is ToolOutcome.REJECTED
     assert send.calls == []
     assert len(when.calls) == 1

@@ -121,8 +121,7 @@ async def test_g092_ruling_is_frozen_into_the_question(later: Ruling) -> None:
     stage, judge, pay = staged(ASK)
     await stage.run()
     judge.ruling = later
-    result = await stage.answer(stage.question(ReviewEditInfo).reject("no"))
-    assert result is not None
+    result = await stage.result(stage.question(ReviewEditInfo).reject("no"))
     assert result.outcome is ToolOutcome.REJECTED
     assert pay.calls == []
     assert len(judge.calls) == 1

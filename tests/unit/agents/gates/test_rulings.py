@@ -237,8 +237,7 @@ async def test_f6_who_was_counted_outside_may_reject_inside() -> None:
     stage = staged(approval_gate(approval_gate(pay)))
     await stage.run()
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
-    result = await stage.answer(stage.question(ApprovalInfo).reject("no", by="UMIA"))
-    assert result is not None
+    result = await stage.result(stage.question(ApprovalInfo).reject("no", by="UMIA"))
     assert result.outcome is ToolOutcome.REJECTED
 
 
@@ -317,8 +316,7 @@ async def test_edit_inside_asks_people_of_a_policy_that_had_allowed_it() -> None
     await stage.run()
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 50000}, by="UADA"))
     assert pay.calls == []
-    result = await stage.answer(stage.question(ApprovalInfo).reject("too much", by="UMIA"))
-    assert result is not None
+    result = await stage.result(stage.question(ApprovalInfo).reject("too much", by="UMIA"))
     assert result.outcome is ToolOutcome.REJECTED
     assert pay.calls == []
 
@@ -427,8 +425,7 @@ async def test_f7_rules_of_today_count_for_a_lapsed_decision() -> None:
         stage.before_start = Watchman(["too old"])
         await stage.run()
         policy.rulings = {5: now}
-        result = await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
-        assert result is not None
+        result = await stage.result(stage.question(ApprovalInfo).approve(by="UMIA"))
         assert result.outcome is (ToolOutcome.RAN if runs else ToolOutcome.REFUSED)
         assert bool(pay.calls) is runs
         assert runs or "no more" in result.text
@@ -459,8 +456,7 @@ async def test_f7_lapse_of_an_edited_call_asks_about_what_was_edited() -> None:
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
     info = stage.question(ReviewEditInfo)
     assert (info.arguments, info.edited_by, info.asked_again) == ({"x": 6}, "UADA", "too old")
-    result = await stage.answer(info.accept(by="UADA"))
-    assert result is not None
+    result = await stage.result(info.accept(by="UADA"))
     assert result.text.startswith("A person changed the arguments")
     assert pay.calls == [{"x": 6}]
 
@@ -482,8 +478,7 @@ async def test_i5_call_that_goes_on_after_a_question_is_not_begun_anew() -> None
         await stage.run()
         await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
         watch.reasons = ["it is too old"]
-        result = await stage.answer("by card")
-        assert result is not None
+        result = await stage.result("by card")
         assert (result.text, began) == ("paid", [5])
         assert stage.started
         assert [call.goes_on for call in watch.seen] == [False, True]

@@ -18,7 +18,7 @@ from agents import (
     tool,
 )
 from agents.agent import Agent, AgentEvent, AgentInput, function_agent
-from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
+from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.codec import Json
 from agents.core.errors import InvalidArgumentsError
 from agents.core.scope import AskAgain, StartingCall
@@ -57,9 +57,18 @@ def a_world(made: Tool, x: int = 50) -> World:
     return World([call("pay", {"x": x}, id="c1"), say("done")], [made])
 
 
-async def judged(world: World, **arguments: Json) -> Judgement | None:
+async def judged(world: World, **arguments: Json) -> Judgement:
     (waiting,) = await world.pending()
-    return await world.runner().judge("1", waiting.id, arguments)
+    judgement = await world.runner().judge("1", waiting.id, arguments)
+    assert judgement is not None
+    return judgement
+
+
+async def asked(world: World, **arguments: Json) -> CallInfo:
+    """What people would be asked about the call with these arguments."""
+    judgement = await judged(world, **arguments)
+    assert judgement.info is not None
+    return judgement.info
 
 
 async def test_ruling_of_other_arguments_is_told_and_nothing_runs() -> None:
@@ -68,20 +77,17 @@ async def test_ruling_of_other_arguments_is_told_and_nothing_runs() -> None:
     before = await world.pending()
     assert await judged(world, x=5) == Judgement(arguments={"x": 5})
     denied = await judged(world, x=5000)
-    assert denied is not None
     assert denied == Judgement(
         arguments={"x": 5000},
         denied="the rules do not allow the call with these arguments: too much",
     )
     same = await judged(world, x=60)
-    assert same is not None
     assert isinstance(same.info, ReviewEditInfo)
     shown = before[0].info
     assert isinstance(shown, ReviewEditInfo)
     assert same.info.ruling == shown.ruling
     assert (same.info.title, same.info.digest) == ("Pay 60", shown.digest_of({"x": 60}))
     other = await judged(world, x=500)
-    assert other is not None
     assert isinstance(other.info, ApprovalInfo)
     assert (other.info.rule, other.info.approvers) == ("big", ("UMIA",))
     assert other.info.digest == shown.digest_of({"x": 500}, ruling=other.info.ruling)
@@ -93,29 +99,24 @@ async def test_what_is_told_is_what_the_gate_will_say() -> None:
     world = a_world(policy_gate(pay, LIMITS))
     await world.run()
     (waiting,) = await world.pending()
-    judgement = await judged(world, x=500)
-    assert judgement is not None
-    assert judgement.info is not None
+    info = await asked(world, x=500)
     assert isinstance(waiting.info, ReviewEditInfo)
     await world.resume({waiting.id: waiting.info.edit({"x": 500}, by="UADA")})
     (again,) = await world.pending()
     assert isinstance(again.info, ApprovalInfo)
-    assert (again.info.ruling, again.info.digest) == (judgement.info.ruling, judgement.info.digest)
+    assert (again.info.ruling, again.info.digest) == (info.ruling, info.digest)
 
 
 async def test_gates_around_are_asked_too() -> None:
     world = a_world(policy_gate(review_edit_gate(pay), LIMITS), 5)
     await world.run()
     judgement = await judged(world, x=5000)
-    assert judgement is not None
     assert "too much" in judgement.denied
-    judgement = await judged(world, x=6)
-    assert judgement is not None
-    assert judgement.info is not None
-    assert judgement.info.rule == "always"
+    info = await asked(world, x=6)
+    assert info.rule == "always"
     world = a_world(policy_gate(retry_tools_around(review_edit_gate(pay)), LIMITS), 5)
     await world.run()
-    assert (await judged(world, x=5000)) is not None
+    await judged(world, x=5000)
 
 
 def retry_tools_around(made: Tool) -> Tool:
@@ -127,10 +128,8 @@ async def test_gates_around_that_asked_are_known_with_what_they_let_pass() -> No
     await world.run()
     (first,) = await world.pending()
     await world.resume({first.id: yes(first, by="UMIA")})
-    judgement = await judged(world, x=5)
-    assert judgement is not None
-    assert judgement.info is not None
-    assert (judgement.info.rule, judgement.info.counted) == ("always", ())
+    info = await asked(world, x=5)
+    assert (info.rule, info.counted) == ("always", ())
 
 
 async def test_agents_in_tools_and_middlewares_are_found() -> None:
@@ -166,10 +165,8 @@ async def test_policy_that_writes_changes_nothing() -> None:
 
     world = a_world(policy_gate(pay, Writes()))
     await world.run(session_values={"a": [1]})
-    judgement = await judged(world, x=7)
-    assert judgement is not None
-    assert judgement.info is not None
-    assert judgement.info.arguments == {"x": 7}
+    info = await asked(world, x=7)
+    assert info.arguments == {"x": 7}
 
 
 async def ask(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
@@ -219,7 +216,8 @@ async def test_gate_that_is_gone_is_not_judged() -> None:
     world = a_world(approval_gate(review_edit_gate(pay)))
     await world.run()
     world.tools = [review_edit_gate(pay)]
-    assert await judged(world, x=1) is None
+    (waiting,) = await world.pending()
+    assert await world.runner().judge("1", waiting.id, {"x": 1}) is None
 
 
 async def test_run_that_has_ended_is_not_judged() -> None:
@@ -257,7 +255,5 @@ async def test_people_whose_decision_has_lapsed_are_asked_whatever_they_agreed_t
     await world.run()
     (first,) = await world.pending()
     await world.resume({first.id: yes(first, by="UMIA")})
-    judgement = await judged(world, x=5)
-    assert judgement is not None
-    assert judgement.info is not None
-    assert (judgement.info.rule, RAN) == ("always", [])
+    info = await asked(world, x=5)
+    assert (info.rule, RAN) == ("always", [])

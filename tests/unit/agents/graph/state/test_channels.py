@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import add
-from typing import Annotated, Any, NotRequired, Required, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 import pytest
 from pydantic import BaseModel, Field
@@ -211,3 +212,30 @@ def test_a_builtin_can_be_a_node() -> None:
 )
 def test_misfits(schema: Any, value: object, fault: str) -> None:
     assert (fault in misfit(schema, value)) if fault else misfit(schema, value) == ""
+
+
+@dataclass
+class Part:
+    """A part of a state."""
+
+    a: int
+
+
+def joined(left: list[int], right: list[int]) -> list[int]:
+    return [*left, *right]
+
+
+class Shown(TypedDict, total=False):
+    """Keys of many types."""
+
+    size: Literal["S", "M"]
+    numbers: Annotated[list[int], joined]
+    many: list[Part]
+    call: Callable[[], int]
+
+
+def test_keys_whose_schema_stands_for_itself() -> None:
+    assert Channels(Shown).schemas() == {
+        "size": {"enum": ["S", "M"], "type": "string"},
+        "numbers": {"items": {"type": "integer"}, "type": "array"},
+    }
