@@ -10,6 +10,7 @@ import pytest
 
 from agents.core.component.context import session_values
 from agents.core.errors import (
+    CheckpointConflictError,
     CheckpointNotFoundError,
     UnknownInterruptError,
 )
@@ -249,6 +250,29 @@ async def test_one_of_many_answers_to_one_question_wins() -> None:
     lost = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert len(lost) == 19
     assert all(isinstance(error, UnknownInterruptError) for error in lost)
+
+
+async def test_who_slept_while_others_took_over_writes_nothing() -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(state: State) -> object:
+        answer = node_interrupt("a")
+        lab.ran["slow"] += 1
+        if lab.ran["slow"] == 1:
+            begun.set()
+            await go_on.wait()
+        return {"a": answer}
+
+    lab = Lab(lambda lab: fan(a=slow, b=lab.ask("b", "b")))
+    first, second = ids(await lab.start())
+    zombie = asyncio.create_task(lab.run(resume_map={first: 1}))
+    await begun.wait()
+    result = await settled(lab, await lab.graph.recover("t"))
+    assert (result.values["a"], ids(result)) == (1, [second])
+    go_on.set()
+    with pytest.raises(CheckpointConflictError):
+        await zombie
+    assert (await lab.run(resume=2)).values["b"] == 2
 
 
 async def test_a_copy_that_a_dead_process_left_gets_what_was_answered_since() -> None:
