@@ -1,4 +1,4 @@
-"""Whatever asks people does not go on when nobody answered: every asker, reading and outcome."""
+"""Whatever asks people goes on by what it was given alone: every asker, reading and outcome."""
 
 from __future__ import annotations
 
@@ -66,6 +66,23 @@ async def test_i1_nothing_that_asked_goes_on_without_an_answer(
         called = [event for event in events if isinstance(event, ToolEvent)]
         wanted = ToolOutcome.EXPIRED if isinstance(outcome, Expired) else ToolOutcome.CANCELLED
         assert {event.outcome for event in called} <= {wanted}
+
+
+@pytest.mark.parametrize("in_a_list", [True, False])
+@pytest.mark.parametrize("asker", ASKERS, ids=lambda asker: asker.__name__)
+async def test_a_target_without_data_is_entered_as_one(
+    asker: Callable[[Office], Agent], *, in_a_list: bool
+) -> None:
+    """As its caller says: go on, with nothing (R9)."""
+    office = Office(object)
+    runner = Runner(asker(office), checkpoint_store=MemoryCheckpointStore())
+    (*_, asked) = [event async for event in runner.query("Go.", checkpoint_id="1")]
+    assert isinstance(asked, InterruptEvent)
+    ids = [context.id for context in asked.contexts]
+    async for _ in runner.resume("1", ids if in_a_list else dict.fromkeys(ids)):
+        pass
+    assert office.acted
+    assert set(office.entered) <= {(True, False, None)}
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)

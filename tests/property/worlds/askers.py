@@ -31,12 +31,14 @@ class Office:
     def __init__(self, kind: object) -> None:
         self.kind = kind
         self.acted: list[str] = []
+        self.entered: list[object] = []
 
     def ask(self) -> None:
         """Ask as tools, agents and hooks do; whatever there is for an answer lets it act."""
-        is_target, has_answer, _ = get_resume_context(self.kind)
+        is_target, has_answer, answer = get_resume_context(self.kind)
         if not (is_target or has_answer):
             interrupt("Delete record 42?")
+        self.entered.append((is_target, has_answer, answer))
         self.acted.append("deleted")
 
     def node(self, _: State) -> State:
@@ -122,8 +124,10 @@ def in_old_tool(office: Office) -> Agent:
     @tool
     def delete() -> str:
         """Delete."""
-        if not resume_info().is_resume_target:
+        info = resume_info()
+        if not info.is_resume_target:
             raise InterruptAndRerunError("Delete record 42?")
+        office.entered.append((True, info.has_resume_data, info.resume_data))
         office.acted.append("deleted")
         return "deleted"
 

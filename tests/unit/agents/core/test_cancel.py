@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from agents.agent import AgentEvent, AgentInput, InterruptEvent, make_message, run_agent
+from agents.agent import AgentEvent, AgentInput, InterruptEvent, make_message
 from agents.core.cancel import CancelInfo, CancelToken, stop
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.component.state import get_interrupt_state, get_resume_context, state_slot
@@ -21,8 +21,6 @@ from agents.core.errors import (
 )
 from agents.core.events import RunCancelled, RunFinished, RunResumed, RunStarted
 from agents.core.interrupt import (
-    InterruptSignal,
-    composite_interrupt,
     keep_waiting,
     stateful_interrupt,
 )
@@ -31,6 +29,7 @@ from agents.core.scope import current_scope
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
+from agents.workflows import ParallelAgent
 from tests.unit.agents.support import Asker, Plain, brief, collect
 
 
@@ -66,34 +65,6 @@ class Stepper:
                 self.token.cancel("after_tools")
             if current_scope("a test").run.cancel.wants("after_tools"):
                 stateful_interrupt(CancelInfo(mode="after_tools"), step)
-
-
-@dataclass
-class Pair:
-    """An agent that runs others one by one, whatever waits in them, and raises it as one."""
-
-    parts: list[object]
-    name: str = "P"
-    description: str = ""
-
-    async def run(self, input: AgentInput) -> AsyncIterator[AgentEvent]:  # noqa: A002
-        signals = []
-        done: list[str] = []
-        _, _, before = get_interrupt_state(list)
-        for part in self.parts:
-            if part.name in (before or []):  # type: ignore[attr-defined]
-                done.append(part.name)  # type: ignore[attr-defined]
-                continue
-            try:
-                async for event in run_agent(part, input):  # type: ignore[arg-type]
-                    yield event
-                done.append(part.name)  # type: ignore[attr-defined]
-            except InterruptSignal as signal:
-                signals.append(signal)
-        if signals:
-            composite_interrupt("several", done, *signals)
-
-    resume = run
 
 
 def stopped(error: pytest.ExceptionInfo[RunCancelledError]) -> list[str]:
@@ -175,7 +146,7 @@ async def test_151_what_is_not_kept_cannot_go_on_and_says_so() -> None:
 async def test_151_a_question_that_comes_while_stopping_waits_and_is_no_event() -> None:
     token, store = CancelToken(), MemoryCheckpointStore()
     step = Stepper(token=token, cancel_after=1)
-    runner = Runner(Pair([step, Asker("a")]), checkpoint_store=store)
+    runner = Runner(ParallelAgent("P", [step, Asker("a")]), checkpoint_store=store)
 
     with pytest.raises(RunCancelledError) as error:
         await collect(runner.query("hi", checkpoint_id="1", cancel=token))
@@ -185,7 +156,7 @@ async def test_151_a_question_that_comes_while_stopping_waits_and_is_no_event() 
         "agent:P;agent:a a?",
     ]
     before = {str(c.address): c.id for c in await runner.pending("1")}
-    later = Runner(Pair([second := Stepper(), Asker("a")]), checkpoint_store=store)
+    later = Runner(ParallelAgent("P", [second := Stepper(), Asker("a")]), checkpoint_store=store)
     events = await collect(later.resume_with_params("1", ResumeParams()))
     assert brief(events) == ["says step 2", "says step 3", "INT agent:P;agent:a"]
     (context,) = await later.pending("1")
@@ -212,13 +183,13 @@ async def test_151_only_a_question_may_wait_when_the_stop_came_too_late() -> Non
 async def test_151_an_answer_for_another_lets_the_stopped_part_go_on_too() -> None:
     token, store = CancelToken(), MemoryCheckpointStore()
     runner = Runner(
-        Pair([Stepper(token=token, cancel_after=1), Asker("a"), Asker("b")]),
+        ParallelAgent("P", [Stepper(token=token, cancel_after=1), Asker("a"), Asker("b")]),
         checkpoint_store=store,
     )
     with pytest.raises(RunCancelledError):
         await collect(runner.query("hi", checkpoint_id="1", cancel=token))
 
-    later = Runner(Pair([Stepper(), Asker("a"), Asker("b")]), checkpoint_store=store)
+    later = Runner(ParallelAgent("P", [Stepper(), Asker("a"), Asker("b")]), checkpoint_store=store)
 
     assert brief(await collect(later.resume("1", {"agent:P;agent:b": "B"}))) == [
         "says step 2",

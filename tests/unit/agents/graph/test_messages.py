@@ -156,13 +156,6 @@ async def test_a_gate_that_is_gone_lets_nothing_run() -> None:
     assert pay.calls == [{"x": 1}]
 
 
-async def test_an_unknown_tool_is_told_to_the_model() -> None:
-    chat = Desk([call("fly", {}), say("Sorry.")], lambda: [Plain("look")])
-    done = await chat.run({"messages": "fly"})
-    assert "fly" in results(done.values["messages"])[0]
-    assert done.values["messages"][-1].parts == [TextPart("Sorry.")]
-
-
 @pytest.mark.parametrize(
     "messages",
     [
