@@ -28,6 +28,8 @@ from pydantic_ai.messages import (
 from agents import ChatModelAgent, follow_up_tool, idempotency_key, tool
 from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
+from bot.freezes.starts import FreezeFile, StartSwitch
+from bot.stores import Stores
 from tests.support.decided import change_of
 from tests.support.fakes import FakeClock, FakeDirectory, FakeNotifier, FakeStream, Queue
 from tests.support.stores import SqliteStores
@@ -46,6 +48,7 @@ READS = frozenset(
         "new",
         "of_thread",
         "of_turn",
+        "parked",
         "places",
         "unfinished",
     }
@@ -61,6 +64,7 @@ STORES = frozenset(
         "log",
         "posts",
         "starts",
+        "switches",
         "threads",
         "webhooks",
     }
@@ -178,9 +182,9 @@ class World:
         """The time."""
         return self.loop.clock
 
-    def start(self, name: str) -> Process:
-        """Start a bot."""
-        self.processes.append(Process(self, name))
+    def start(self, name: str, *, skew_ms: int = 0) -> Process:
+        """Start a bot, whose clock may be ahead of the others'."""
+        self.processes.append(Process(self, name, skew_ms=skew_ms))
         return self.processes[-1]
 
     async def settle(self) -> None:
@@ -204,6 +208,21 @@ class World:
         """
 
 
+@dataclass(frozen=True)
+class Skewed:
+    """The clock of one computer."""
+
+    clock: FakeClock
+    ahead_ms: int
+
+    def __call__(self) -> int:
+        return self.clock() + self.ahead_ms
+
+    def forward(self, **passed: float) -> None:
+        """See `FakeClock`."""
+        self.clock.forward(**passed)
+
+
 class Process:
     """One bot.
 
@@ -213,24 +232,31 @@ class Process:
         is_dead: Whether it was killed.
     """
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, *, skew_ms: int = 0) -> None:
         self.world = world
         self.name = name
+        clock = Skewed(world.clock, skew_ms)
         self.waiting: list[tuple[str, asyncio.Future[None]]] = []
         self.is_dead = False
         self._tasks: set[asyncio.Task[Any]] = set()
         model = AnsweringModel(self._next, name="jobs")
         agent = ChatModelAgent(name="A", model=model, tools=self._tools())
         self.office = Office(
-            storage=cast(SqliteStores, Stepping(self, world.storage)),
+            # Its own stores: what it remembers of a record may be older than the record.
+            storage=cast(SqliteStores, Stepping(self, Stores(world.storage.database))),
             turns_of_model=(),
             make_agent=lambda _: agent,
-            clock=world.clock,
+            clock=cast(FakeClock, clock),
             notifier=cast(FakeNotifier, SteppingSlack(self, world.notifier)),
             directory=world.directory,
             queue=cast(Queue, self),
             owner=name,
             rules=replace(RULES, escalate_after=ESCALATE_AFTER, escalate_to=(CLEO,)),
+        )
+        file = FreezeFile(path=None, clock=clock)
+        # A pause of milliseconds, which would end only when somebody moves the clock.
+        self.office.__dict__["switch"] = StartSwitch(
+            self.office.freezes, file, owner=name, sleep=_pass_on
         )
 
     # ---- its tasks -----------------------------------------------------------------------------
@@ -420,6 +446,10 @@ class SteppingStream:
     async def abandon(self) -> None:
         """See `Stream`."""
         await self._target.abandon()
+
+
+async def _pass_on(_: float) -> None:
+    await asyncio.sleep(0)
 
 
 # ---- the model ----------------------------------------------------------------------------------

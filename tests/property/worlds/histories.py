@@ -9,13 +9,16 @@ from typing import Any
 
 from bot.approvals.disclosure import Surface
 from bot.approvals.editing import Edits
+from bot.approvals.execution import was_taken_back
 from bot.clock import milliseconds
 from bot.errors import ApprovalClosedError, NotApproverError, OutdatedCardError, UserFacingError
+from bot.freezes.service import Freezes
 from bot.people.approvers import next_step_ms
 from bot.ports.threads import CheckedCall
 from bot.questions.form import edited_digest, in_order
-from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
 from bot.records.messages import EphemeralMessage
+from bot.records.switch import FreezeScope, ScopeKind
 from bot.records.thread import Thread
 from bot.slack.destinations import ClickedMessage
 from bot.threads.message_event import NO_TURN, Incoming
@@ -38,6 +41,13 @@ from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, BOT, GUS, ROOT, ROSA, THREAD_ID, an_actor, an_incoming
 
+FREEZES = (
+    (FreezeScope(), False),
+    (FreezeScope(kind=ScopeKind.TOOL, name="pay"), False),
+    (FreezeScope(kind=ScopeKind.AGENT, name="A"), False),
+    (FreezeScope(), True),
+)
+"""What people freeze, and whether turns stop, too."""
 CHOICES = {
     Kind.APPROVAL: ("approve", "reject", "edit"),
     Kind.QUESTION: ("answer",),
@@ -95,10 +105,11 @@ class History:
 
     Args:
         can_sleep: Whether a computer may be asleep so long that its leases end, and wake up again.
+        skew_ms: How far the clock of the second bot is ahead.
     """
 
-    def __init__(self, *, can_sleep: bool = True) -> None:
-        self.can_sleep = can_sleep
+    def __init__(self, *, can_sleep: bool = True, skew_ms: int = 0) -> None:
+        self.can_sleep, self.skews = can_sleep, (0, skew_ms)
         clock = FakeClock()
         self.runner = asyncio.Runner(loop_factory=lambda: Loop(clock))
         loop = self.runner.get_loop()
@@ -108,7 +119,10 @@ class History:
         self.world.directory.add(CLEO)
         self.slack = self.world.notifier
         self.run(self.world.storage.open())
-        self.bots = [self.world.start(name) for name in ("a", "b")]
+        self.bots = [
+            self.world.start(name, skew_ms=skew_ms)
+            for name, skew_ms in zip(("a", "b"), self.skews, strict=True)
+        ]
         self.known = Known()
         self.sent: list[Incoming] = []
         self.unheard: dict[Incoming, tuple[int, str]] = {}
@@ -320,7 +334,12 @@ class History:
     async def _die(self, bot: int) -> None:
         name = self.bots[bot].name
         await self.bots[bot].kill()
-        self.bots[bot] = self.world.start(f"{name}'")
+        self.bots[bot] = self.world.start(f"{name}'", skew_ms=self.skews[bot])
+
+    def all_die(self) -> None:
+        """Both bots die, whatever they do, and others begin."""
+        for bot in range(len(self.bots)):
+            self.run(self._die(bot))
 
     def _sleep(self) -> None:
         """The leases have ended, and nobody's timer has rung; it rings when time passes again."""
@@ -348,6 +367,30 @@ class History:
         elif trouble != "none":
             slack.failing.add(trouble)
 
+    # ---- freezes --------------------------------------------------------------------------------
+
+    def somebody_freezes(self, which: int) -> None:
+        """Ada freezes calls, and sometimes turns."""
+        scope, turns = FREEZES[which % len(FREEZES)]
+        self.run(self._freezes.freeze(scope, by=ADA, why="wild", turns=turns))
+
+    def somebody_lifts(self, which: int) -> bool:
+        """Ben lifts a freeze; False if there is none."""
+        is_lifted: bool = self.run(self._lift(which))
+        return is_lifted
+
+    async def _lift(self, which: int) -> bool:
+        in_force = await self._freezes.in_force()
+        if in_force:
+            freeze = in_force[which % len(in_force)]
+            await self._freezes.lift(freeze.id, by=BEN, why="mended")
+        return bool(in_force)
+
+    @property
+    def _freezes(self) -> Freezes:
+        storage = self.world.storage
+        return Freezes(switches=storage.switches, audit=storage.audit, clock=self.world.clock)
+
     # ---- what must be true ----------------------------------------------------------------------
 
     def check(self) -> None:
@@ -364,6 +407,8 @@ class History:
         assert (approval.status is Status.PENDING) == (approval.decision is None)
         if approval.decision is not None:
             assert approval.decision.status is approval.status
+            if was_taken_back(approval):  # once, while it waited for the end of a freeze
+                name = f"{name} taken back"
             assert known.decisions.setdefault(name, approval.decision) == approval.decision
         if name in known.closed:
             assert not approval.open, f"{approval} is open again"
@@ -376,7 +421,12 @@ class History:
         card = self.slack.cards.get(approval.approval_id)
         if card is not None:
             assert card.shown_revision <= approval.shown_revision
-            assert card.decision in (None, approval.decision)
+            # The decision of a call that people took back later counts, too.
+            assert card.decision in (
+                None,
+                approval.decision,
+                self.known.decisions.get(approval.approval_id),
+            )
         posts = self.slack.posts.count(approval.approval_id)
         deleted = self.known.deleted[approval.approval_id]
         assert posts <= 1 + deleted or self.known.was_asleep
@@ -428,6 +478,8 @@ class History:
         """Nobody does anything any more, and nothing is lame: the bots do what is due."""
         self.world.loop.lag_ms = 0
         self.slack.failing, self.slack.lost = set(), set()
+        while await self._lift(0):
+            pass
         await self._send_again()
         for _ in range(300):
             for bot in self.bots:
@@ -508,7 +560,8 @@ class History:
             == (approval.kind, approval.address, approval.checkpoint_id)
         ]
         lapsed = approval != anew[-1] and are_asked_anew(anew)
-        assert done or doubts or lapsed, f"{approval} was approved, and nothing happened"
+        is_over = approval.execution.state is ExecutionState.LAPSED and self._has_given_up()
+        assert done or doubts or lapsed or is_over, f"{approval} was approved, nothing happened"
 
     async def _check_jobs(self) -> None:
         """What was acknowledged has reached the agent, once; or it was taken as an answer."""
