@@ -507,18 +507,31 @@ class ProgramRequests:
     async def _claims(self, asked: ApiCreateRequest, earlier: Iterable[Approval]) -> dict[str, str]:
         """Return the names of the people whom the program named, by Slack user id."""
         claims = {name: words for other in earlier for name, words in other.origin.claims.items()}
-        if asked.requested_for is not None:
-            person = await self.directory.person(asked.requested_for)
-            if person.is_bot or person.is_deleted or not person.team_id:
-                detail = "requested_for names no active member of the workspace."
-                raise ApiProblemError("person-unknown", detail)
-            claims[asked.requested_for] = person.name
-        return claims
+        return claims | await claimed(asked.requested_for, self.directory)
 
 
 def request_id(program: ProgramRecord, key: str, generation: int = 0) -> str:
     """Return the id of the request under an idempotency key: unguessable, the same each time."""
     return f"apr_{_made_of(program, key + _APART + str(generation))[:32]}"
+
+
+def check_requester(program: ProgramRecord, requested_for: str | None) -> None:
+    """Refuse a person whom the key does not let its program name, or one that is missing."""
+    if program.requester == "owner" and requested_for is not None:
+        raise ApiProblemError("requester-not-allowed", "Leave requested_for out.")
+    if program.requester == "required" and requested_for is None:
+        raise ApiProblemError("requester-missing", "Name the person in requested_for.")
+
+
+async def claimed(requested_for: str | None, directory: Directory) -> dict[str, str]:
+    """Return the name of the person whom a program names, by Slack user id; refuse an unknown."""
+    if requested_for is None:
+        return {}
+    person = await directory.person(requested_for)
+    if person.is_bot or person.is_deleted or not person.team_id:
+        detail = "requested_for names no active member of the workspace."
+        raise ApiProblemError("person-unknown", detail)
+    return {requested_for: person.name}
 
 
 def fingerprint(asked: ApiCreateRequest, channel: str) -> str:
@@ -576,10 +589,7 @@ def _check_scope(program: ProgramRecord, asked: ApiCreateRequest) -> None:
         raise ApiProblemError("tool-out-of-scope", f"No tool pattern of the key fits {tool}.")
     if asked.people and program.people != "narrow":
         raise ApiProblemError("people-not-allowed", "Leave people out.")
-    if program.requester == "owner" and asked.requested_for is not None:
-        raise ApiProblemError("requester-not-allowed", "Leave requested_for out.")
-    if program.requester == "required" and asked.requested_for is None:
-        raise ApiProblemError("requester-missing", "Name the person in requested_for.")
+    check_requester(program, asked.requested_for)
 
 
 def _check_schema(asked: ApiCreateRequest) -> None:

@@ -11,6 +11,7 @@ from agents.core.codec import Json
 from bot.api.canonical import canonical
 from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
+from bot.api.requests import check_requester, claimed
 from bot.api.shapes import (
     ApiCreateThread,
     ApiPlace,
@@ -97,7 +98,8 @@ class ProgramThreads:
         channel = asked.channel or next(iter(program.channels), "")
         if channel not in program.channels:
             raise ApiProblemError("channel-out-of-scope", "The key does not name this channel.")
-        claims = await self._claims(program, asked)
+        check_requester(program, asked.requested_for)
+        claims = await claimed(asked.requested_for, self.directory)
         print_, digest = _fingerprint(asked, channel), _digest_of(program, idempotency_key)
         try:
             name, start = await starts.known(digest, print_)
@@ -144,21 +146,6 @@ class ProgramThreads:
         except RecordNotFoundError as error:
             detail = "Countersign-Thread names no run: send what current_checkpoint_id() returns."
             raise ApiProblemError("invalid", detail) from error
-
-    async def _claims(self, program: ProgramRecord, asked: ApiCreateThread) -> dict[str, str]:
-        """Check the person whom the program names; return the name by Slack user id."""
-        named = asked.requested_for
-        if program.requester == "owner" and named is not None:
-            raise ApiProblemError("requester-not-allowed", "Leave requested_for out.")
-        if program.requester == "required" and named is None:
-            raise ApiProblemError("requester-missing", "Name the person in requested_for.")
-        if named is None:
-            return {}
-        person = await self.directory.person(named)
-        if person.is_bot or person.is_deleted or not person.team_id:
-            detail = "requested_for names no active member of the workspace."
-            raise ApiProblemError("person-unknown", detail)
-        return {named: person.name}
 
     def check_delivery(self, name: str, headers: Mapping[str, str], body: bytes) -> str:
         """Return the identity of a delivery to a trigger; see `AgentTriggers.check`.

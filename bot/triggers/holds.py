@@ -234,32 +234,22 @@ class TriggerHolds:
 
     async def _note(self, hold: ThreadStart) -> None:
         """Record the hold and its lifting, once."""
-        audit, key = self.storage.audit, f"{hold.id}:{hold.created_ms}"
-        await note(
-            audit,
-            Act.TRIGGER_HELD,
-            key=key,
-            at_ms=hold.created_ms,
-            about="",
-            team_id=hold.team_id,
-            name=hold.origin.program_name,
-            owner=hold.origin.owner,
-            channel=hold.channel_id,
-        )
-        if hold.ended != LIFTED:
-            return
-        await note(
-            audit,
-            Act.TRIGGER_LIFTED,
-            key=key,
-            at_ms=hold.expires_ms,
-            about="",
-            by=hold.lifted_by,
-            team_id=hold.team_id,
-            name=hold.origin.program_name,
-            owner=hold.origin.owner,
-            channel=hold.channel_id,
-        )
+        acts = [(Act.TRIGGER_HELD, hold.created_ms, "")]
+        if hold.ended == LIFTED:
+            acts += [(Act.TRIGGER_LIFTED, hold.expires_ms, hold.lifted_by)]
+        for act, at_ms, by in acts:
+            await note(
+                self.storage.audit,
+                act,
+                key=f"{hold.id}:{hold.created_ms}",
+                at_ms=at_ms,
+                about="",
+                by=by,
+                team_id=hold.team_id,
+                name=hold.origin.program_name,
+                owner=hold.origin.owner,
+                channel=hold.channel_id,
+            )
 
 
 def _hold_id(start: ThreadStart) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from bot.audit.acts import Act
 from bot.audit.entries import note
@@ -154,21 +154,11 @@ class WebhookEndpoints:
 
     async def rotate_callbacks(self, program: ProgramRecord) -> ProgramRecord | None:
         """Give a program a new secret for `callback_url`; the old one signs, too, for a day."""
-        at_ms = self.clock()
+        until_ms = self.clock() + milliseconds(OVERLAP)
         stored = await self.storage.programs.rotate_callbacks(
-            program.id, new_secret(), until_ms=at_ms + milliseconds(OVERLAP)
+            program.id, new_secret(), until_ms=until_ms
         )
-        await note(
-            self.storage.audit,
-            Act.WEBHOOK_ROTATED,
-            key=f"{program.id}:{at_ms}",
-            at_ms=at_ms,
-            about="",
-            by=self.by,
-            team_id=program.team_id,
-            name="callback_url",
-            program=program.name,
-        )
+        await self._note(Act.WEBHOOK_ROTATED, None, program)
         return stored
 
     async def deliveries(
@@ -259,22 +249,23 @@ class WebhookEndpoints:
             await self.storage.webhooks.put(new, write)
 
     async def _note(
-        self, act: Act, endpoint: WebhookEndpoint, program: ProgramRecord, count: int = 0
+        self, act: Act, endpoint: WebhookEndpoint | None, program: ProgramRecord, count: int = 0
     ) -> None:
-        at_ms = self.clock()
+        """Record an act on an endpoint; without one, on the addresses of single requests."""
+        at_ms, more = self.clock(), dict[str, Any]()
+        if endpoint is not None:
+            more = {"url": endpoint.url, "full": endpoint.is_full, "count": count}
         await note(
             self.storage.audit,
             act,
-            key=f"{endpoint.id}:{at_ms}",
+            key=f"{endpoint.id if endpoint is not None else program.id}:{at_ms}",
             at_ms=at_ms,
             about="",
             by=self.by,
             team_id=program.team_id,
-            name=endpoint.id,
+            name=endpoint.id if endpoint is not None else "callback_url",
             program=program.name,
-            url=endpoint.url,
-            full=endpoint.is_full,
-            count=count,
+            **more,
         )
 
 
