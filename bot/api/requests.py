@@ -154,7 +154,7 @@ class ProgramRequests:
         await self._check_place(channel)
         asker = ProgramCall(
             program=caller.program.id,
-            key_digest=hashlib.sha256(idempotency_key.encode()).hexdigest(),
+            key_digest=digest_of_key(idempotency_key),
             generation=generation,
             fingerprint=print_,
             wants=asked.kind,
@@ -284,7 +284,7 @@ class ProgramRequests:
         self, caller: ApiCaller, asked: ApiCreateRequest, key: str, print_: str
     ) -> tuple[int, Approval | None]:
         """Return the generation that the key names, and its request; None if it is not made yet."""
-        generation = 0
+        generation = await self._newest(caller, key) if asked.repeat == "after_use" else 0
         while True:
             name = request_id(caller.program, key, generation)
             try:
@@ -305,6 +305,13 @@ class ProgramRequests:
             if asked.repeat == "same" or not is_used_up(approval, self.clock()):
                 return generation, approval
             generation += 1
+
+    async def _newest(self, caller: ApiCaller, key: str) -> int:
+        """Return the newest generation of a key; older ones may be deleted."""
+        where = {"asker.program": caller.program.id, "asker.key_digest": digest_of_key(key)}
+        newest = await self.storage.approvals.find(where, sort=["-created_ms"], limit=1)
+        askers = [approval.asker for approval in newest.documents]
+        return max((a.generation for a in askers if isinstance(a, ProgramCall)), default=0)
 
     async def _made(
         self,
@@ -513,6 +520,11 @@ class ProgramRequests:
 def request_id(program: ProgramRecord, key: str, generation: int = 0) -> str:
     """Return the id of the request under an idempotency key: unguessable, the same each time."""
     return f"apr_{_made_of(program, key + _APART + str(generation))[:32]}"
+
+
+def digest_of_key(key: str) -> str:
+    """Return the SHA-256 of an idempotency key, in hexadecimal."""
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def check_requester(program: ProgramRecord, requested_for: str | None) -> None:

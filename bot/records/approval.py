@@ -635,6 +635,9 @@ class Approval(WorkDocument):
             Index(("card.error", "created_ms"), {"card.error": {"$gt": ""}}),
             Index(("asker.program", "shown_ms"), {"asker.program": {"$gt": ""}}),
             Index(("asker.program", "created_ms"), {"asker.program": {"$gt": ""}}),
+            Index(
+                ("asker.program", "asker.key_digest", "created_ms"), {"asker.program": {"$gt": ""}}
+            ),
             Index(("asker.program", "expires_ms"), PENDING),
             Index(("root_ts",), {"root_ts": {"$gt": ""}}),
             Index(("execution.program.token",), {"execution.program.token": {"$gt": ""}}),

@@ -34,6 +34,22 @@ async def test_what_is_over_and_old_is_deleted(storage: SqliteStores) -> None:
     assert [entry.action for entry in entries] == ["requested"]
 
 
+async def test_a_key_names_its_newest_request_when_older_ones_are_deleted(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage)
+    await storage.programs.add_key(a_caller().key)
+    first = await a_request(office, repeat="after_use")
+    await office.decide(await the_record(office, first), Status.REJECTED, by=ADA)
+    office.clock.forward(hours=91 * 24)
+    second = await a_request(office, repeat="after_use")
+    assert second.id != first.id
+    for _ in range(2):
+        await a_retention(office).step()
+    assert (await a_request(office, repeat="after_use")).id == second.id
+    assert len((await storage.approvals.find({})).documents) == 1
+
+
 async def test_a_group_stays_as_long_as_one_of_it(storage: SqliteStores) -> None:
     office = an_office(storage)
     await storage.programs.add_key(a_caller().key)
