@@ -12,7 +12,7 @@ from bot.api.executions import ProgramExecutions
 from bot.api.keyring import KeyRing
 from bot.api.ports import ApiCaller, AskedRequest
 from bot.api.problems import ApiProblemError
-from bot.api.requests import ProgramRequests, group_name, is_of, request_id
+from bot.api.requests import ProgramRequests, digest_of_key, group_name, is_of
 from bot.api.shapes import (
     ApiCreateRequest,
     ApiDelivery,
@@ -116,6 +116,8 @@ class Programs:
         conditions: dict[str, object] = {"asker.program": caller.program.id}
         if query.created_after is not None:
             conditions["created_ms"] = {"$gt": query.created_after}
+        if query.key is not None:
+            conditions["asker.key_digest"] = digest_of_key(query.key)
         fits = self._fits(caller, query)
         while True:
             page = await self.storage.approvals.find(
@@ -224,7 +226,6 @@ class Programs:
     def _fits(self, caller: ApiCaller, query: ApiListQuery) -> Callable[[Approval], bool]:
         """Return a function that tells whether a request belongs on a list."""
         program, now_ms = caller.program, self.clock()
-        wanted_id = request_id(program, query.key) if query.key is not None else ""
         group = group_name(program, query.group) if query.group is not None else ""
         name, _, value = (query.metadata or "").partition("=")
 
@@ -236,7 +237,6 @@ class Programs:
                 and (not query.status or status_of(approval) in query.status)
                 and (not query.execution or run_of(approval, now_ms) in query.execution)
                 and (not group or name_in(approval.thread_id) == group)
-                and (not wanted_id or approval.approval_id == wanted_id)
                 and (not name or asker.metadata.get(name) == value)
             )
 

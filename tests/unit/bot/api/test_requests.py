@@ -9,6 +9,7 @@ import pytest
 
 from bot.api.problems import ApiProblemError
 from bot.api.requests import ROOT_PATIENCE
+from bot.api.shapes import ApiListQuery
 from bot.errors import NotApproverError
 from bot.records.approval import Kind, Status
 from bot.slack.cards.change_note import wrote_since
@@ -358,6 +359,8 @@ async def test_a_repeated_call_gets_the_same_rejection_for_ten_minutes(
     office.clock.forward(minutes=10, seconds=1)
     second = await a_request(office, repeat="after_use")
     assert (second.id != first.id, second.generation) == (True, 2)
+    listed, _ = await programs_of(office).list(a_caller(), ApiListQuery(key="k"), after=None)
+    assert [request.id for request in listed] == [second.id, first.id]
 
 
 async def test_an_expired_request_is_told_as_expired(storage: SqliteStores) -> None:
