@@ -21,7 +21,7 @@ from tests.support.force import Forced, forced
 from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_click_inside, a_submission
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, THREAD_ID, Office
 
 
 def by_sre(**more: object) -> Forced:
@@ -133,15 +133,6 @@ async def test_nothing_ticked_is_an_error_below_the_list(storage: SqliteStores) 
     assert set((await states(storage)).values()) == {Status.PENDING}
 
 
-async def test_what_changed_meanwhile_drops_out_and_is_named(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b", force=by_sre(edit="yes"))
-    await counter.office.decide(cards[1], Status.REJECTED, by=BEN)
-    answer = await submitted(counter, cards[0], ticked(*cards))
-    assert "1 approved. Skipped" in answer
-    assert "rejected <!date" in answer
-    assert await states(storage) == {"a": Status.APPROVED, "b": Status.REJECTED}
-
-
 async def test_what_dropped_out_is_not_named_to_who_may_no_longer_see_it(
     storage: SqliteStores,
 ) -> None:
@@ -180,14 +171,6 @@ async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStores)
     _, cards = await asked(storage, "a", "b")
     drawn = [json.dumps(card_for(approval, approvers_text="").blocks) for approval in cards]
     assert [ActionId.BATCH in text for text in drawn] == [False, True]
-
-
-async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b")
-    await counter.send(a_click(cards[1], ActionId.BATCH, ROSA))
-    await submitted(counter, cards[1], ticked(*cards), by=ROSA)
-    assert counter.views.opened == []
-    assert set((await states(storage)).values()) == {Status.PENDING}
 
 
 async def test_what_the_card_does_not_show_is_not_in_it(storage: SqliteStores) -> None:
@@ -233,14 +216,6 @@ async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStores) -> Non
 
     with pytest.raises(InvalidInputError):
         await batches.vote(many, never)
-
-
-async def test_a_decided_card_belongs_to_no_batch(storage: SqliteStores) -> None:
-    counter, cards = await asked(storage, "a", "b")
-    decided = await counter.office.decide(cards[0])
-    batches = Batches(storage.approvals, counter.office.clock)
-    with pytest.raises(RefusalError):
-        await batches.batch_of(decided)
 
 
 async def test_a_form_opened_at_a_call_that_is_too_long_lists_the_others(

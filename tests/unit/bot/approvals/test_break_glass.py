@@ -232,13 +232,6 @@ async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
     assert await acts(storage) == ["broke_glass", "decided", "started"]
 
 
-async def test_it_runs_though_slack_takes_no_alert(storage: SqliteStores) -> None:
-    counter = await asked(storage)
-    counter.office.notices.is_down = True
-    await submitted(counter, MIA, a_form())
-    assert counter.office.ran == [("look", "a")]
-
-
 async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
     storage: SqliteStores,
 ) -> None:

@@ -86,16 +86,6 @@ async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(storage: Sq
     assert counter.told(ADA) == "No one is on it right now, so there's nothing to change."
 
 
-async def test_reasons_to_choose_from_are_offered_where_a_yes_needs_one(
-    storage: SqliteStores,
-) -> None:
-    counter, approval = await a_counter(storage, {**TWO, "reasons": ["Too risky"]})
-    await counter.send(a_click(approval, ActionId.DETAILS, ADA))
-    assert "Too risky" not in str(counter.views.opened[-1])
-    await counter.send(a_click(approval, ActionId.REJECT, ADA))
-    assert "Too risky" in str(counter.views.opened[-1])
-
-
 async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     await asyncio.gather(

@@ -27,14 +27,13 @@ from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
 from agents.runs.document import OpenRun
 from agents.workflows import AgentTool
-from bot.approvals.changes import refused_by_run
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import execution_of, lets_run
 from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
 from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
 from storage.errors import StoreUnavailableError
-from tests.support.decided import decide, failing_at, write
+from tests.support.decided import decide, failing_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
 from tests.unit.bot.slack.cards.samples import a_doubt, a_form, an_approval as a_card, decided
@@ -393,19 +392,6 @@ async def test_older_news_changes_nothing(storage: SqliteStores) -> None:
         await office.call_records.noted(notice)
     await office.call_records.doubted(approval.checkpoint_id, approval.address)
     assert await storage.approvals.get(approval.approval_id) == before
-
-
-async def test_what_was_withdrawn_meanwhile_is_left_alone(storage: SqliteStores) -> None:
-    office = await asked(storage, PAY)
-    approval = await office.the_approval()
-    decision = decision_by(ADA).changed(digest=approval.digest, at_ms=office.clock())
-    await decide(storage.approvals, approval.approval_id, decision, digest=approval.digest)
-    await office.call_records.watch(approval.checkpoint_id)
-    unused = decision.changed(status=Status.CANCELLED, reason="no use")
-    await write(storage.approvals, approval.key, refused_by_run, decision=unused)
-    started = WorkStarted(checkpoint_id=approval.checkpoint_id, address=approval.address)
-    await office.call_records.noted(started)
-    assert (await storage.approvals.get(approval.approval_id)).execution == Execution()
 
 
 def with_tool(given_tool: object) -> Callable[[ScriptedModel], Agent]:

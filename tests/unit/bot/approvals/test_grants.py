@@ -238,16 +238,6 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores)
     assert (await office.the_approval()).arguments == {"what": "b"}
 
 
-async def test_of_what_may_vary_only_what_was_unticked_varies(storage: SqliteStores) -> None:
-    office = an_office(storage, looks("a", "a", "b"))
-    await granted(office, only="0")
-    await again(office)
-    assert office.ran == [("look", "a"), ("look", "a")]
-    assert len((await the_grant(office)).uses) == 1
-    await again(office, 3)
-    assert (await office.the_approval()).arguments == {"what": "b"}
-
-
 @pytest.mark.parametrize("what", ["removed", "deactivated", "lookup fails"])
 async def test_who_gave_it_must_still_be_able_to(storage: SqliteStores, what: str) -> None:
     office = an_office(storage, looks("a", "b"))
@@ -433,21 +423,6 @@ async def test_after_a_restore_of_the_database_nothing_is_granted(storage: Sqlit
     await granted(office)
     await Restoring(storage=storage, clock=office.clock).mark()
     assert await storage.grants.current(THREAD_ID, now_ms=0) == []
-
-
-async def test_the_message_loses_its_button_when_the_time_is_over(storage: SqliteStores) -> None:
-    office = an_office(storage, looks("a"))
-    _, approval = await granted(office)
-    grant = await the_grant(office)
-    assert (grant.due_ms, len(office.notices.shown)) == (grant.until_ms, 1)
-    await office.later(hours=2)
-    assert len(office.notices.shown) == 2
-    over = grant_card(office.notices.grants[grant.grant_id], approval, now_ms=office.clock())
-    assert "Its time is up" in over.text
-    assert ActionId.STOP_GRANT not in json.dumps(over.blocks)
-    assert (await storage.grants.get(grant.grant_id)).due_ms is None
-    await office.later()
-    assert len(office.notices.shown) == 2
 
 
 async def test_a_message_that_nobody_drew_is_drawn_by_another_process(

@@ -79,18 +79,6 @@ async def test_a_card_that_slack_will_not_take_is_marked_and_left(
     assert (settled.due_ms, settled.card.error) == (None, "is_archived")
 
 
-async def test_a_card_that_slack_will_not_take_expires(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Nobody was there.")])
-    undeliverable(office, "card")
-    approval = await office.asked(ASK)
-    for _ in range(20):
-        await later(office, seconds=1800)
-    assert (await storage.approvals.get(approval.approval_id)).status is Status.EXPIRED
-    assert office.shown()[-1] == "Nobody was there."
-    assert office.notifier.reminders == []
-    assert await later(office, seconds=10**6) == 0
-
-
 async def test_the_next_reminder_tries_the_card_again(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     undeliverable(office, "card", error=DeliveryError("chat.postMessage", "not_in_channel"))

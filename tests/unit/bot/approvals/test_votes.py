@@ -289,13 +289,6 @@ async def test_a_policy_that_fails_lets_a_card_wait_on(storage: SqliteStores) ->
     assert len(office.ran) == 1
 
 
-async def test_a_policy_that_fails_keeps_nobody_from_stopping(storage: SqliteStores) -> None:
-    office = await asked(storage, TWO)
-    file = forced(default={"ask": TWO}, groups=GROUPS).rulebook.file
-    under(office, Forced(Failing(file)))
-    assert (await vote(office, BEN, Status.REJECTED)).status is Status.REJECTED
-
-
 async def test_a_policy_that_does_not_answer_keeps_nobody_from_stopping(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,13 +76,6 @@ async def test_whether_a_call_could_leave_is_told_and_takes_no_slot() -> None:
     assert not pacer.is_free("chat.postMessage", "C2")
 
 
-async def test_channels_do_not_wait_for_each_other() -> None:
-    time = Time()
-    pacer = Pacer(time, time.sleep)
-    await times(pacer, [("chat.postMessage", "C1")] * 3 + [("chat.postMessage", "C2")] * 3)
-    assert time.slept == []
-
-
 async def test_the_limit_of_a_method_counts_for_all_channels() -> None:
     time = Time()
     pacer = Pacer(time, time.sleep)

@@ -16,7 +16,6 @@ from agents import (
     tool,
 )
 from agents.agent import function_agent
-from agents.core.address import Address
 from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
 from agents.core.errors import CheckpointDecodeError, InvalidArgumentsError
 from agents.models import call
@@ -25,7 +24,7 @@ from bot.errors import DirectoryError
 from bot.ports.threads import BatchWords, CheckedCall
 from bot.records.approval import Approval, Status
 from bot.records.thread import Thread
-from bot.threads.agents import Catalog, nobody, tool_at
+from bot.threads.agents import Catalog, nobody
 from tests.contract.builders import an_approval
 from tests.support.named import asked_at
 
@@ -91,12 +90,6 @@ class Town:
 @pytest.fixture
 def town() -> Town:
     return Town(names={"C1": "finance", "C2": "random"})
-
-
-async def test_one_agent_works_everywhere_and_nothing_is_looked_up(town: Town) -> None:
-    catalog = town.catalog(every=an_agent("a", call("pay", {"amount": 1})))
-    assert await town.wait(catalog, a_thread("C9")) == "a"
-    assert town.asked == []
 
 
 @pytest.mark.parametrize(
@@ -256,11 +249,6 @@ async def test_what_is_no_call_and_what_nobody_describes_is_left_to_the_runtime(
         checked = await catalog.check_call(approval, given)
         assert checked == CheckedCall(arguments={"x": [1]})
         assert checked.arguments["x"] is not given["x"]  # records share their values
-
-
-@pytest.mark.parametrize("address", ["", "agent:boss", "agent:other;tool:pay:c1"])
-def test_no_tool_there(address: str) -> None:
-    assert tool_at(an_agent("boss"), Address.parse(address)) is None
 
 
 async def test_the_facts_of_an_agent_are_those_of_its_channel(town: Town) -> None:

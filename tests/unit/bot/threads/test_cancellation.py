@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents import CancelToken, ChatModelAgent, ScriptedModel, tool
+from agents import ChatModelAgent, ScriptedModel, tool
 from agents.models import call, say
 from bot.audit.acts import Act
 from bot.audit.report import story
@@ -74,30 +74,6 @@ async def test_what_was_not_begun_does_not_begin(storage: SqliteStores) -> None:
     await office.queue.run()
     assert office.model.calls == 0
     assert office.notifier.whispers[-1] == (ROSA, words("message.stopped_early"))
-
-
-async def test_a_run_is_stopped_after_its_tools(storage: SqliteStores) -> None:
-    office = Office(storage, [])
-    office.make_agent = lambda model: stopping_agent(office, model)
-    await office.hear("<@UBOT> look")
-    assert office.ran == [("look", "done")]
-    assert office.model.calls == 1
-    assert office.shown()[-1].startswith("Stopped by urosa.")
-
-
-def stopping_agent(office: Office, _: ScriptedModel) -> ChatModelAgent:
-    """An agent whose tool is at work when somebody says stop; its second answer never comes."""
-
-    @tool
-    async def look() -> str:
-        """Look, while somebody loses patience."""
-        await office.inbox.receive(an_incoming("stop", ts=ts(1)))
-        await asyncio.sleep(0)
-        office.ran.append(("look", "done"))
-        return "fine"
-
-    office.model = ScriptedModel([call("look", {}, id="c1")])
-    return ChatModelAgent(name="A", model=office.model, tools=[look])
 
 
 class Migration:
@@ -275,12 +251,3 @@ def replace_ended(witness: object, ended: object) -> Any:
             return ended if name == "ended" else getattr(witness, name)
 
     return Dying()
-
-
-def test_next_stops_at_each_safe_point() -> None:
-    token = CancelToken()
-    token.cancel("next")
-    assert token.wants("after_model")
-    assert token.wants("after_tools")
-    assert token.wants("now")
-    assert not token.stop_now.is_set()

@@ -54,20 +54,6 @@ async def test_the_same_answer_is_told_once(storage: SqliteStores) -> None:
     assert len(office.notifier.whispers) == 3
 
 
-async def test_another_process_tells_what_a_crash_left(storage: SqliteStores) -> None:
-    first = Office(storage, [])
-    await tell(first)
-    first.queue.drop()
-    second = Office(storage, [], clock=first.clock, owner="second")
-    assert await second.sweep.tick() == 0
-    second.clock.forward(seconds=15)
-    assert await second.sweep.tick() == 1
-    await second.outbox.tell((await left(second))[0].message_id)  # claimed by one of the two
-    await second.queue.run()
-    assert second.notifier.whispers == [(ADA, "Only you.")]
-    assert await left(second) == []
-
-
 @pytest.mark.parametrize("seconds", [4, 15])
 async def test_a_whisper_whose_turn_comes_late_is_told_once(
     storage: SqliteStores, seconds: int

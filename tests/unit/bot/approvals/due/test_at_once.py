@@ -53,15 +53,6 @@ async def test_the_thread_is_woken_once_for_all(storage: SqliteStores) -> None:
     assert [argument for _, argument in office.ran] == ["a", "b", "c"]
 
 
-async def test_each_has_its_own_vote_and_entries(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b", "c")
-    await followed(office, await voted(office, cards))
-    entries = await storage.audit.of_thread(THREAD_ID, limit=99)
-    for card in cards:
-        acts = [entry.action for entry in entries if entry.approval_id == card.approval_id]
-        assert all(acts.count(act) == 1 for act in ("voted", "decided", "resumed")), acts
-
-
 async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteStores) -> None:
     office, cards = await asked(storage, "a", "b", "c")
     await voted(office, cards[:2])  # and nothing that follows
@@ -87,16 +78,6 @@ async def test_somebody_who_changed_it_meanwhile_goes_before(storage: SqliteStor
         await voted(office, [second])
     assert type(caught.value).__name__ == "ApprovalClosedError"
     assert (await storage.approvals.get(first.approval_id)).status is Status.PENDING
-
-
-async def test_the_root_says_that_something_waits_as_long_as_one_does(
-    storage: SqliteStores,
-) -> None:
-    office, cards = await asked(storage, "a", "b", "c")
-    await followed(office, await voted(office, cards[:2]))
-    assert "waits" in on_root(office)
-    await followed(office, await voted(office, cards[2:]))
-    assert on_root(office) == ["ran"]
 
 
 @pytest.mark.parametrize("count", [3, 8])

@@ -18,8 +18,6 @@ from bot.records.approval import (
     ApprovalMessage,
     CardClaim,
     Comment,
-    Decision,
-    Emergency,
     Kind,
     Restored,
     Status,
@@ -122,19 +120,6 @@ async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int
     await office.decide(card)
     assert len(drawn(office)) == 2
     assert office.notifier.cards[card.approval_id].status is Status.APPROVED
-
-
-async def test_a_question_about_one_is_asked_on_its_own_card(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b")
-    actions = SecondaryActions(office.storage, office.approvals, office.clock)
-    kept = await actions.ask(
-        cards[0].approval_id, an_actor(ADA), shown=cards[0].digest, text="why?"
-    )
-    office.queue.spawn(office.approvals.follow_up(kept))
-    await office.queue.run()
-    assert [*drawn(office)] == ["b"]
-    assert office.notifier.posts == [cards[0].approval_id]
-    assert len(office.notifier.questions) == 1
 
 
 async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
@@ -341,16 +326,3 @@ def test_what_is_not_like_the_others_any_more_leaves(changes: dict[str, Any]) ->
     approval = an_approval().changed(batch=StoredBatch(owner_id="apr_1"))
     assert stays(approval)
     assert not stays(approval.changed(**changes))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"arguments": {}}, {"emergency": Emergency(what="a", why_now="b")}, {"rule": "small"}],
-)
-def test_what_runs_otherwise_than_listed_leaves(changes: dict[str, Any]) -> None:
-    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=1, digest="d")
-    approval = an_approval().changed(
-        batch=StoredBatch(owner_id="apr_1"), status=Status.APPROVED, decision=decision
-    )
-    assert stays(approval)
-    assert not stays(approval.changed(decision=decision.changed(**changes)))

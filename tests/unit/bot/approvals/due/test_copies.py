@@ -15,7 +15,6 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import an_office as a_batch_office, drawn, shown
 from tests.unit.bot.approvals.due.test_escalation import (
     ASK,
-    LIA,
     MIA,
     SAM,
     SRE,
@@ -71,14 +70,6 @@ async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
     assert told(office) == [("card", [MIA], MIA)]
     (copy,) = approval.copies
     assert (copy.channel, bool(copy.ts)) == ("DMIA", True)
-
-
-async def test_who_has_the_card_is_reminded_there_and_not_in_the_thread(
-    storage: SqliteStores,
-) -> None:
-    office = await asked(storage, SECURITY, MIA)
-    await office.later(minutes=15)
-    assert told(office)[1:] == [("reminder", [SAM], ""), ("reminder", [MIA], MIA)]
 
 
 @pytest.mark.parametrize("is_found", [True, False])
@@ -147,14 +138,6 @@ async def test_of_whom_nothing_can_be_looked_up_is_mentioned_and_gets_no_card(
     del office.directory.people[MIA]
     approval = await office.asked(ASK)
     assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [])
-
-
-async def test_a_backup_who_asks_for_it_gets_the_card_with_the_step(storage: SqliteStores) -> None:
-    office = await asked(storage, STEPS, LIA)
-    assert copies(await office.the_approval()) == []
-    await office.later(hours=1)
-    assert copies(await office.the_approval()) == [LIA]
-    assert ("escalation", [LIA], LIA) in told(office)
 
 
 async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(storage: SqliteStores) -> None:

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.approvals.changes import annotated
 from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Status
 from bot.records.terms import QuietHours
 from bot.slack.cards.card_for import card_for
-from tests.support.decided import write
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click
@@ -69,22 +67,6 @@ def mentioned(approval: Approval) -> list[str]:
     return list(approval.escalation.mentioned)
 
 
-async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage, {"approve": [{"from": ["security"]}]})
-    office.directory.channels[CHANNEL] -= {SAM}
-    await office.hear(ASK)
-    assert told(office) == [("card", [SAM], SAM)]
-    (copy,) = (await office.the_approval()).copies
-    assert (copy.user, copy.channel, bool(copy.ts)) == (SAM, "DSAM", True)
-    await office.later(minutes=15)
-    assert told(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
-    await office.decide(await office.the_approval(), by=SAM)
-    assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
-    assert office.notifier.asking == {}
-
-
 async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
     storage: SqliteStores,
 ) -> None:
@@ -101,20 +83,6 @@ async def test_a_look_up_that_fails_mentions_all(storage: SqliteStores) -> None:
     office.directory.group_members = _not_found  # type: ignore[method-assign]
     await office.hear(ASK)
     assert mentioned(await office.the_approval()) == ["S0SRE", MIA, SAM]
-
-
-async def test_a_reminder_to_nobody_is_not_sent(storage: SqliteStores) -> None:
-    office = await asked(storage, {"approve": [{"from": ["security"]}]})
-    approval = await office.the_approval()
-    snoozes = dict.fromkeys((MIA, SAM), approval.expires_ms - 1)
-    changed = approval.changed(snoozes=snoozes)
-    assert await write(
-        storage.approvals, changed.key, annotated, judged=changed, now_ms=office.clock()
-    )
-    await office.later(minutes=15)
-    assert told(office) == []
-    assert "reminded" not in await acts(office)
-    assert (await office.the_approval()).escalation.reminders == 1
 
 
 def drawn(office: Office) -> str:

@@ -7,12 +7,10 @@ import pytest
 from agents.models import Turn, call, say
 from bot.approvals.disclosure import Surface
 from bot.approvals.due.thread_reactions import PARKED, sign_of
-from bot.ports.threads import BatchWords
 from bot.records.approval import Approval, Decision, ExecutionState, Status
 from bot.records.origin import AgentRun
 from bot.records.switch import Freeze, FreezeScope, ScopeKind
 from bot.slack.cards.batch import batch_modal
-from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.review import FormReader, review_modal
 from storage.errors import StoreUnavailableError
@@ -112,15 +110,6 @@ async def test_a_question_is_not_frozen(storage: SqliteStores) -> None:
     assert "Frozen" not in card_of(office, approval)
 
 
-async def test_a_request_that_comes_during_a_freeze_is_marked(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    await freeze(office)
-    await look(office)
-    await office.hear(ASK)
-    await look(office)
-    assert "Frozen" in card_of(office, await office.the_approval())
-
-
 async def test_a_process_that_dies_after_the_mark_leaves_the_card_to_the_next(
     storage: SqliteStores,
 ) -> None:
@@ -143,15 +132,6 @@ async def test_a_process_that_starts_after_the_lifting_clears_old_marks(
     second = Office(storage, [], clock=office.clock, owner="second")
     await look(second)
     assert "Frozen" not in card_of(second, approval)
-
-
-def test_the_card_of_several_calls_names_the_freeze() -> None:
-    items = refunds(an_approval())
-    freeze = Freeze(id="f1", scope=ALL, by=ADA, why="It is down.", since_ms=CREATED)
-    frozen = [item.changed(frozen=freeze) for item in items]
-    for shown_items, count in ((items, 0), (frozen, 2)):
-        card = batch_card(shown_items, BatchWords(title="Refunds"), approvers_text="")
-        assert f"{card.text}\n{shown(card.blocks)}".count("Frozen by") == count
 
 
 def test_11_11_who_approves_in_a_form_is_told_that_nothing_starts() -> None:

@@ -10,7 +10,7 @@ import pytest
 from agents.models import call, say
 from bot.approvals.due.thread_reactions import SHARED, STARTS, WAITS, sign_of
 from bot.errors import DeliveryError
-from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
 from tests.contract.builders import an_approval
 from tests.support.decided import decide
 from tests.support.named import asked_at
@@ -59,21 +59,6 @@ def test_each_status_has_its_sign(status: Status, end: str) -> None:
 def test_the_run_goes_before_the_yes(state: ExecutionState, end: str) -> None:
     run = Execution(state=state, at_ms=1)
     assert sign_of(an_approval().changed(status=Status.APPROVED, execution=run)) == end
-
-
-@pytest.mark.parametrize(("status", "end"), [(Status.ANSWERED, "ran"), (Status.REJECTED, "left")])
-def test_a_doubt_ends_as_people_say(status: Status, end: str) -> None:
-    assert sign_of(an_approval(kind=Kind.DOUBT).changed(status=status)) == end
-
-
-async def test_a_later_turn_shows_its_own_end(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("No."), PAY_BEN, say("Paid.")])
-    await office.hear(ASK)
-    await office.decide(await office.the_approval(), Status.REJECTED)
-    await office.hear("<@UBOT> pay Ben", ts="1800000100.000001")
-    assert on_root(office) == [WAITS]
-    await office.decide(await office.the_approval())
-    assert on_root(office) == ["ran"]
 
 
 async def test_another_process_takes_off_the_end_of_an_earlier_turn(storage: SqliteStores) -> None:

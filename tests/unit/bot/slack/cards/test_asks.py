@@ -25,7 +25,6 @@ from tests.unit.bot.asked import (
     draft_of,
     errors_of,
     modal_of,
-    proposal_of,
 )
 from tests.unit.bot.slack.cards.samples import (
     CHOICE,
@@ -182,13 +181,6 @@ def test_several_that_are_none_or_twice_are_refused() -> None:
         assert errors_of(several, ActionId.CHOOSE_MODAL, values)
 
 
-def test_feedback_is_read() -> None:
-    block = {"answer_0": {ActionId.VALUE: {"value": " Shorter. "}}}
-    draft = draft_of(a_feedback(), ActionId.ANSWER_MODAL, block)
-    assert draft.answer == {"feedback": "Shorter."}
-    assert list(errors_of(a_feedback(), ActionId.ANSWER_MODAL, {})) == ["answer_0"]
-
-
 def test_fields_of_what_has_none() -> None:
     question = drawn_question(a_choice())
     for modal_id in (ActionId.ANSWER_MODAL, ActionId.EDIT_MODAL, "countersign:else_modal"):
@@ -229,16 +221,6 @@ def test_damaged_content_is_said() -> None:
     assert "(nothing)" in said(draw(a_feedback().changed(arguments={"content": 5})))
 
 
-def test_edit_of_a_step_keeps_what_has_no_input() -> None:
-    step = a_step()
-    values = {
-        "argument_0": {ActionId.VALUE: {"value": "7"}},
-        "argument_1": {ActionId.VALUE: {"selected_option": value("1")}},
-    }
-    result = proposal_of(step, ActionId.EDIT_MODAL, values)
-    assert result.arguments == {"amount": 7, "place": "Oslo", "tags": ["a", "b"]}
-
-
 def test_secret_of_an_answer_is_masked() -> None:
     answer: Json = {"values": {"password": "hunter2hunter2", "place": "x"}}
     schema: dict[str, Any] = {"type": "object", "properties": {"password": {"type": "string"}}}
@@ -255,25 +237,9 @@ def test_a_question_is_its_title_and_is_said_once() -> None:
     assert card.text.startswith("Answer needed: Which market? Requested by")
 
 
-def test_a_long_question_is_whole_below_its_title() -> None:
-    text = "Which market " + "and which of its regions " * 12 + "counts?"
-    approval = a_question(title=text, arguments={"questions": [text]}, why="")
-    card = draw(approval)
-    assert card.blocks[2]["elements"][0]["elements"][0]["text"] == text
-    assert "more character" not in json.dumps(card.blocks[2:])
-
-
 def menu_of(card: Card) -> list[str]:
     row = next(part["elements"] for part in card.blocks if part["type"] == "actions")
     return [option["text"]["text"] for option in row[-1]["options"]]
-
-
-def test_options_on_buttons_are_not_listed_and_none_of_them_is_in_the_menu() -> None:
-    options = tuple(Option(id=name, label=name) for name in ("Germany", "France", "Both"))
-    card = draw(a_choice(replace(CHOICE, options=options)))
-    assert said(card).count("Germany") == 2  # its button, and what a screen reader says
-    assert "None of these…" in menu_of(card)
-    assert "rich_text_list" not in said(card)
 
 
 def a_round(before: str, after: str) -> Approval:

@@ -11,13 +11,12 @@ from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
-from bot.records.approval import Approval, Execution, ExecutionState, Said, Status
+from bot.records.approval import Approval, ExecutionState, Said, Status
 from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
 from bot.slack.cards.listed import takes_line
 from slack_sandbox.blockkit.rules import message_errors, text_characters, view_errors
-from tests.support.named import escalated, with_backups
 from tests.unit.bot.slack.cards.batch_samples import ASK, an_item, ended, ran, refunds
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -181,17 +180,6 @@ def test_what_nobody_can_decide_is_said_to_whoever_does_not_see_the_card() -> No
     assert card.text.endswith(" Nobody is left.")
 
 
-def test_that_backups_were_asked_is_the_state() -> None:
-    later = 1_764_000_900_000
-    items = [
-        escalated(with_backups(approval, "S0OPS"), later) for approval in refunds(an_approval())
-    ]
-    card = card_of(items, BatchWords(title="5 refunds"))
-    assert first_line(card) == "📣 *Escalated to backup*  ·  5 need approval"
-    words = "Still needs approval: 5 refunds. <!subteam^S0OPS> can now decide too. "
-    assert card.text.startswith(words)
-
-
 def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
     ask = replace(ASK, leaves=True).to_data()
     said = (Said(by="U0ROSA", text="Wait", at_ms=1),)
@@ -207,13 +195,3 @@ def test_without_words_of_its_tool_its_name_and_number_are_the_title() -> None:
     assert batch_title(items, " 5 tickets ") == "5 tickets"
     items[0] = items[0].changed(tool="book_hotel")
     assert batch_title(items, "") == "5 requests"
-
-
-def test_one_alone_has_its_own_title() -> None:
-    first, *rest = [ran(approval) for approval in refunds(an_approval())]
-    last = first.changed(status=Status.PENDING, decision=None, execution=Execution())
-    words = BatchWords(title="5 refunds", rest="1 refunds")
-    card = card_of([last, *rest], words)
-    (row,) = [block for block in card.blocks if block["type"] == "actions"]
-    assert row["elements"][0]["confirm"]["text"]["text"] == last.title
-    assert card_of([last], BatchWords(title="1 refunds")).blocks[1]["text"]["text"] == last.title

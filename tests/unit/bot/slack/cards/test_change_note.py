@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.records.approval import APPROVE, Approval, CastVote, Decision, Kind, Status, StoredEdits
 from bot.slack.cards.card_for import card_for
-from bot.slack.cards.change_note import anew, changes_of
+from bot.slack.cards.change_note import changes_of
 from tests.support.named import excluding
 from tests.unit.bot.slack.cards.samples import an_approval
 
@@ -15,10 +15,6 @@ EDITED = an_approval().changed(
 
 def text_of(approval: Approval) -> str:
     return str(card_for(approval, approvers_text="Mia").blocks)
-
-
-def test_card_that_was_never_edited_says_nothing_of_it() -> None:
-    assert anew(an_approval()) == []
 
 
 def test_f1_card_names_who_edited_and_what() -> None:
@@ -44,13 +40,6 @@ def test_final_card_names_who_edited_what_others_approved() -> None:
     assert "✏️ *Edited by <@UADA>, approved by <@UMIA>*" in text_of(final)
     assert "Edited by <@UADA>" in card_for(final, approvers_text="").text
     assert "Edited" not in text_of(final.changed(edits=StoredEdits()))
-
-
-def test_rejected_card_tells_what_was_changed_before() -> None:
-    decision = Decision(status=Status.REJECTED, by="UMIA", at_ms=2, digest=EDITED.digest)
-    text = text_of(EDITED.changed(status=Status.REJECTED, decision=decision))
-    assert "⛔ *Rejected by <@UMIA>*" in text
-    assert "Amount 5 → 500" in text
 
 
 def test_f7_card_says_why_people_are_asked_again() -> None:

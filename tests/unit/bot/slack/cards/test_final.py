@@ -8,7 +8,7 @@ from agents.core.codec import Json
 from bot.approvals.overview import HomeData
 from bot.ports.people import Person
 from bot.questions.shown import what_runs
-from bot.records.approval import Approval, Execution, ExecutionState, Status
+from bot.records.approval import Approval, Status
 from bot.slack.cards.card_for import card_for
 from bot.slack.home.state import HomeState, Shown
 from bot.slack.home.view import HomePage, home_view
@@ -53,18 +53,6 @@ def test_an_edited_card_shows_what_ran_everywhere_but_in_its_changes() -> None:
     assert last["text"] == {"type": "plain_text", "text": "Version 1.4.2 → 9.9.9", "emoji": False}
 
 
-@pytest.mark.parametrize(
-    "state", [ExecutionState.FAILED, ExecutionState.LAPSED, ExecutionState.DOUBT]
-)
-def test_an_edited_card_shows_its_changes_however_the_call_ended(state: ExecutionState) -> None:
-    approval = edited().changed(
-        execution=Execution(state=state, text="no such version", at_ms=DECIDED)
-    )
-    assert (
-        "Version 1.4.2 → 9.9.9" in card_for(approval, approvers_text="").blocks[-1]["text"]["text"]
-    )
-
-
 def test_messages_and_home_name_an_edited_call_by_what_ran() -> None:
     over, person = edited(), Person(user_id="U0BEN", team_id="T1", name="Ben")
     overview = HomeData(person=person, at_ms=DECIDED, waiting=(), mine=(), ended=(over,))
@@ -103,10 +91,6 @@ def test_what_did_not_run_stays_what_was_asked_for(status: Status) -> None:
     assert what_runs(approval) == approval
 
 
-def test_a_pending_approval_stays_what_is_asked_for() -> None:
-    assert what_runs(an_approval()) == an_approval()
-
-
 def test_a_choice_that_the_model_had_made_itself_is_replaced() -> None:
     asked = a_call_choice().changed(arguments={"place": "lima", "seats": 2}, title="Book Lima")
     chosen = decided(asked, Status.APPROVED, answer={"selected": ["a"]}, title="Book Rome")
@@ -115,11 +99,6 @@ def test_a_choice_that_the_model_had_made_itself_is_replaced() -> None:
     untold = decided(asked, Status.APPROVED, answer={"selected": ["a"]})
     assert what_runs(untold).title == "Run deploy with the chosen option"
     assert "Book Lima" not in card_of(untold)
-
-
-def test_a_choice_that_was_left_to_people_keeps_the_title_that_leaves_it_out() -> None:
-    chosen = decided(a_call_choice(), Status.APPROVED, answer={"selected": ["a"]})
-    assert what_runs(chosen).title == "Book"
 
 
 def test_a_filled_in_call_has_the_title_of_what_runs() -> None:

@@ -42,12 +42,6 @@ def test_a_reminder_says_who_what_and_until_when() -> None:
     assert symbols(card) == ["bell"]
 
 
-def test_of_a_question_it_is_said_what_its_silence_means() -> None:
-    card = nudge_text(an_approval(kind=Kind.QUESTION), "reminder", [])
-    assert card.text.startswith("Still waiting for you: ")
-    assert card.text.endswith("; then the agent is told no one answered.")
-
-
 @pytest.mark.parametrize(
     ("kind", "symbol", "words"),
     [

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from bot.layout.action_ids import ActionId
 from bot.policy.demands import wants_reason
 from bot.policy.progress import progress_of
-from bot.records.approval import Approval, CastVote, Kind, Status
+from bot.records.approval import Approval, CastVote, Kind
 from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.details import details_modal
@@ -116,11 +116,6 @@ def test_the_first_stage_says_who_is_asked_after_it(shown: Callable[[Approval], 
     assert FIRST in shown(under(CHAINED))
 
 
-def test_a_stage_in_the_middle_says_what_follows() -> None:
-    card = drawn(under(CHAINED, a_vote("UADA", "technical"), stage=1))
-    assert "Stage 2 of 3: legal. Then: <!subteam^S0FIN>." in card
-
-
 def test_a_long_list_of_later_people_is_named_by_its_stage() -> None:
     many = Group(users=tuple(f"U{n:010}" for n in range(100)))
     groups = {**CHAINED.groups, "legal": many, "finance": many}
@@ -137,10 +132,6 @@ def test_each_stage_but_the_last_says_that_another_follows(
     pending = under(terms, stage=min(stage, count - 1))
     for shown in (drawn(pending), json.dumps(review_modal(pending, FormReader()))):
         assert ("Then: <@UMIA>" in shown) == (stage < count - 1)
-
-
-def test_a_decided_request_says_nothing_of_stages() -> None:
-    assert stage_line(under(CHAINED, status=Status.EXPIRED)) == ""
 
 
 def test_a_note_is_masked_and_no_markup() -> None:
@@ -169,11 +160,6 @@ def test_reasons_are_wanted_as_the_rule_says() -> None:
     assert wants_reason(under(terms), rejects=False)
     assert not wants_reason(under(terms), rejects=True)
     assert not wants_reason(under(terms, kind=Kind.QUESTION), rejects=False)
-
-
-def test_a_decided_card_offers_nothing_to_take_back() -> None:
-    done = under(TERMS, a_vote("UADA", "sre"), status=Status.EXPIRED)
-    assert ActionId.TAKE_BACK not in drawn(done)
 
 
 def _texts(node: object) -> list[dict[str, object]]:

@@ -122,11 +122,6 @@ def test_the_text_for_notifications_changes_with_each_state() -> None:
     assert len(set(texts)) == len(texts)
 
 
-def test_an_older_record_lists_all_arguments() -> None:
-    card = said(draw(a_deploy(form=None)))
-    assert all(f"{name} " in card or f"{name}: " in card for name in ("Service", "Version"))
-
-
 def test_a_title_that_is_cut_leaves_out_no_argument() -> None:
     title = f"Deploy payments 1.4.2 to production {'x' * 200}"
     card = draw(a_deploy(title=title))

@@ -33,11 +33,6 @@ def shown(blocks: object) -> str:
     return "\n".join(texts)
 
 
-def test_edit_is_offered_only_with_a_schema() -> None:
-    card = card_for(an_approval(form=None), approvers_text="")
-    assert "Edit…" not in shown(card.blocks)
-
-
 def test_obstacle_to_editing_is_named() -> None:
     long = an_approval(
         arguments={"note": "x" * 30_001},
@@ -60,13 +55,6 @@ def test_words_that_nobody_agrees_to_are_cut_and_not_counted() -> None:
     said = shown(card_for(an_approval(why="w" * 2_000), approvers_text="").blocks)
     assert f"{'w' * 160}…" in said
     assert "more character" not in said
-
-
-def test_final_card_has_no_word_of_what_it_leaves_out() -> None:
-    done = decided(an_approval(why="w" * 2_000), Status.APPROVED)
-    said = shown(card_for(done, approvers_text="").blocks)
-    assert "more character" not in said
-    assert "www" not in said
 
 
 def test_edit_that_hides_changes_says_so() -> None:
@@ -209,13 +197,6 @@ def test_details_show_long_names_and_texts_whole() -> None:
     said = shown(view["blocks"]).replace("\n", "")
     assert name in said
     assert "x" * 200 in said
-
-
-def test_details_pack_many_arguments() -> None:
-    many = {f"name_{index}": index for index in range(500)}
-    view = details_of(an_approval(arguments=many))
-    assert view_errors(view) == []
-    assert "Name 499: " in shown(view["blocks"])
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "```\n```"])

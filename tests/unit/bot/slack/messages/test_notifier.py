@@ -15,7 +15,7 @@ from bot.layout.action_ids import ActionId, encode
 from bot.layout.sentences import title_of
 from bot.ports.notifier import Began, Begins, Newest, Offer, Stream
 from bot.ports.threads import ToolTask
-from bot.records.approval import Approval, ApprovalMessage, Decision, Status
+from bot.records.approval import Approval, ApprovalMessage, Status
 from bot.records.messages import Post
 from bot.records.thread import Thread
 from bot.slack.agent_view import SlackTaskBoard
@@ -209,16 +209,6 @@ async def test_when_it_cannot_look_it_does_not_post(scene: Scene) -> None:
     assert scene.texts() == []
 
 
-async def test_an_update_shows_the_record(scene: Scene) -> None:
-    ts = await scene.post_card(look_first=False)
-    decided = scene.approval.with_card_ts(ts).changed(
-        status=Status.APPROVED,
-        decision=Decision(status=Status.APPROVED, by=scene.sandbox.user_id("Ada"), at_ms=2_000),
-    )
-    assert await scene.update_card(decided)
-    assert "pproved" in str(scene.sandbox.messages(scene.thread.channel_id)[1])
-
-
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
@@ -290,14 +280,6 @@ async def test_d28_who_was_asked_later_is_named_once(scene: Scene) -> None:
     assert str(card.blocks).count(f"<@{ben}>") == 1
 
 
-async def test_a_text_is_said_once_though_its_answer_was_lost(scene: Scene) -> None:
-    scene.sandbox.fail("chat.postMessage", drop=True)
-    with pytest.raises(DeliveryError):
-        await scene.say("All is well.")
-    await scene.say("All is well.", look_first=True)
-    assert scene.texts() == ["All is well."]
-
-
 async def test_a_long_text_goes_on_where_it_was_cut(scene: Scene) -> None:
     text = "\n".join(f"line {number} " + "x" * 90 for number in range(120))
     first = await scene.say(text)
@@ -316,12 +298,6 @@ async def test_a_text_mentions_nobody_and_shows_no_secret(scene: Scene) -> None:
     assert "'type': 'user'" not in str(call.args["blocks"])
     assert "broadcast" not in str(call.args["blocks"])
     assert "mrkdwn" not in str(call.args["blocks"])
-
-
-async def test_an_unfinished_text_is_finished_in_place(scene: Scene) -> None:
-    ts = await scene.say("half")
-    assert await scene.say("half and half", ts=ts) == ts
-    assert scene.texts() == ["half and half"]
 
 
 async def test_a_text_that_is_over_at_once_is_one_post(scene: Scene) -> None:

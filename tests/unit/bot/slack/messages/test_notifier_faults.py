@@ -92,13 +92,6 @@ async def test_a_card_is_posted_as_it_is_when_its_turn_comes(scene: Scene) -> No
     assert "Rejected" in scene.texts()[0]
 
 
-async def test_a_channel_has_a_burst_and_then_a_pace(scene: Scene) -> None:
-    for number in range(5):
-        await scene.notifier.say(scene.thread, a_text(scene, f"p{number}"), look_first=False)
-    assert len(scene.texts()) == 5
-    assert scene.notifier._pacer.clock() >= 3_000
-
-
 def a_text(scene: Scene, post_id: str, text: str = "Hello.", ts: str = "") -> Post:
     thread_id = scene.thread.thread_id
     return Post(post_id=post_id, thread_id=thread_id, text=text, created_ms=1, ts=ts)
@@ -195,15 +188,6 @@ async def test_the_stream_of_another_text_is_left_alone(scene: Scene) -> None:
     post = a_text(scene, "p2", "All is well.")
     assert await scene.notifier.say(scene.thread, post, look_first=True) != ts
     assert await still_growing(scene) == [ts]
-
-
-async def test_a_stop_that_slack_refuses_leaves_one_text(scene: Scene) -> None:
-    stream = scene.stream("p1")
-    await stream.append("All is ")
-    scene.sandbox.fail("chat.stopStream", error="internal_error")
-    await stream.finish("All is well.")
-    assert scene.texts() == ["All is well."]
-    assert await still_growing(scene) == []
 
 
 async def test_a_start_whose_answer_was_lost_leaves_one_text(scene: Scene) -> None:

@@ -114,15 +114,6 @@ def test_a_grant_says_how_much_is_left_and_can_be_stopped() -> None:
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
 
 
-def test_a_grant_says_when_it_was_used_last() -> None:
-    used = GRANT.changed(uses=("a", "b"), used_ms=NOW)
-    card = grant_card(used, an_approval(), now_ms=NOW)
-    assert card.blocks[0]["text"]["text"].startswith(
-        "🔑 *Standing permission*  ·  last used <!date^"
-    )
-    assert "2 of 5 used, until <!date^" in card.blocks[2]["text"]["text"]
-
-
 def test_a_grant_of_an_edited_call_has_the_title_of_what_ran() -> None:
     edited = decided(
         an_approval(), Status.APPROVED, arguments={"version": "1.4.3"}, title="Deploy 1.4.3"

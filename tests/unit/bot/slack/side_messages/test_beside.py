@@ -69,11 +69,6 @@ def test_the_menu_has_what_decides_nothing() -> None:
     assert "👀 *<@UADA> is on it*" in said(drawn(claimed))
 
 
-def test_a_critical_call_is_not_put_off() -> None:
-    critical = under(TERMS.model_copy(update={"risk": "critical"}))
-    assert "Snooze…" not in options(drawn(critical))
-
-
 def test_a_claim_that_has_ended_is_not_shown() -> None:
     ended = CardClaim().taken("UADA", 1_000).ended(2_000)
     card = drawn(an_approval().changed(claim=ended))
@@ -193,12 +188,6 @@ def test_a_card_says_on_whose_behalf_it_was_decided() -> None:
         card = drawn(approval.changed(status=Status.APPROVED, decision=decision))
         assert words in card.text
         assert words in said(card)
-
-
-def test_a_pending_card_says_on_whose_behalf_a_vote_is() -> None:
-    vote = a_vote("UTOM").changed(on_behalf_of="UMIA")
-    approval = under(TERMS).changed(votes=(vote,))
-    assert "<@UTOM> for <@UMIA> approved, <!date^" in said(drawn(approval))
 
 
 def test_a_decided_card_names_all_who_agreed_and_nobody_who_did_not() -> None:

@@ -16,9 +16,8 @@ from agents.models import ScriptedModel, call, say
 from bot.records.switch import FreezeScope, ScopeKind
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, CHANNEL, THREAD_ID, Office
+from tests.unit.bot.office import CHANNEL, THREAD_ID, Office
 
-PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 HALTED = "I'm halted by "
 LATER = "1800000000.000002"
 
@@ -71,34 +70,6 @@ async def test_a_freeze_of_the_agent_or_channel_holds(
     await freeze(office, scope)
     await office.hear("<@UBOT> hi")
     assert len(notices(office)) == 1
-
-
-@pytest.mark.parametrize(
-    ("scope", "turns"),
-    [(FreezeScope(), False), (FreezeScope(kind=ScopeKind.AGENT, name="B"), True)],
-)
-async def test_another_freeze_stops_no_turn(
-    storage: SqliteStores, scope: FreezeScope, *, turns: bool
-) -> None:
-    office = Office(storage, [say("Hello.")])
-    await freeze(office, scope, turns=turns)
-    await office.hear("<@UBOT> hi")
-    assert office.shown() == ["Hello."]
-
-
-async def test_a_decision_is_recorded_and_wakes_nobody_until_the_lifting(
-    storage: SqliteStores,
-) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear("<@UBOT> pay Mia")
-    await freeze(office)
-    await office.decide(await office.the_approval(), by=ADA)
-    await office.later()
-    assert office.ran == []
-    assert office.model.calls == 1
-    await lift(office)
-    assert len(office.ran) == 1
-    assert office.shown()[-1] == "Paid."
 
 
 async def test_a_running_turn_stops_before_its_next_request_to_the_model(

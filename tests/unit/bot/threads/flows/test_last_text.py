@@ -131,6 +131,8 @@ class Payment:
                 for _ in range(3):
                     self.clock.forward(minutes=5)
                     await other.later()
+                    if (await self.storage.threads.get(THREAD_ID)).due_ms is None:
+                        break
             other.queue.drop()
 
     async def expect_one_text(self) -> None:
