@@ -29,7 +29,7 @@ from bot.clock import is_waiting, milliseconds
 from bot.errors import DeliveryError
 from bot.layout.forms.schema import foreign
 from bot.people.approvers import approvers_of
-from bot.people.lookup import LookupOnce
+from bot.people.lookup import LookupOnce, is_direct
 from bot.people.narrowing import answerers, people_named_by
 from bot.people.quorum import QuorumCheck
 from bot.policy.evaluation.merge import Permit, Refusal
@@ -344,13 +344,19 @@ class ProgramRequests:
             ),
         )
         if asked.tool:
-            approval = await self._call(asked, new, asker)
+            approval = await self._call(program, asked, new, asker)
         else:
             approval = await self._asks(asked, new)
         approval = approval.changed(execution=Execution(mode=ExecutionMode(asked.execution)))
         return _shortened(approval, asked.expires_in)
 
-    async def _call(self, asked: ApiCreateRequest, new: NewRequest, asker: ProgramCall) -> Approval:
+    async def _call(
+        self,
+        program: ProgramRecord,
+        asked: ApiCreateRequest,
+        new: NewRequest,
+        asker: ProgramCall,
+    ) -> Approval:
         arguments = dict(asked.arguments or {})
         call = CallOfProgram(
             turn_id=turn_id_of(new.thread_id, 0),
@@ -382,6 +388,7 @@ class ProgramRequests:
             return granted
         look = LookupOnce(self.directory)
         approval = await replace(self.quorum_check, directory=look).prepare(approval)
+        _check_direct(program, approval)
         return await self.attendance().planner(look).invite(approval)
 
     async def _granted(self, approval: Approval) -> Approval | None:
@@ -602,6 +609,18 @@ def _check_scope(program: ProgramRecord, asked: ApiCreateRequest) -> None:
     if asked.people and program.people != "narrow":
         raise ApiProblemError("people-not-allowed", "Leave people out.")
     check_requester(program, asked.requested_for)
+
+
+def _check_direct(program: ProgramRecord, approval: Approval) -> None:
+    """Refuse a direct message if members of the channel decide: the owner is the only one."""
+    is_here = any(group.here for group in approval.terms.groups.values())
+    if approval.status is not Status.UNDECIDABLE or not (is_here and is_direct(approval)):
+        return
+    remedy = "Give the key a channel, and name it in where.channel."
+    if len(program.channels) > 1:
+        remedy = "Name another channel of the key in where.channel."
+    detail = f"Members of the channel decide, and this is a direct message. {remedy}"
+    raise ApiProblemError("invalid", faults=[ApiFault("/where/channel", detail)])
 
 
 def _check_schema(asked: ApiCreateRequest) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.api.problems import ApiProblemError
 from bot.errors import DirectoryError, NotApproverError
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Status
@@ -21,7 +22,7 @@ from tests.unit.bot.api.program_office import (
     an_office,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, CHANNEL
+from tests.unit.bot.office import ADA, BEN, BOT, CHANNEL
 
 GROUP: dict[str, Any] = {"where": {"group": "run-7"}}
 QUESTION: dict[str, Any] = {"kind": "question", "tool": None, "arguments": None}
@@ -90,6 +91,29 @@ async def test_a_card_names_program_owner_and_person_and_mentions_no_claimed_per
     assert "Fara" in shown
     assert "as it says" in shown
     assert "<@UFAR>" not in shown + card.text
+
+
+@pytest.mark.parametrize(
+    ("channels", "remedy"),
+    [
+        (("D1",), "Give the key a channel, and name it in where.channel."),
+        (("D1", CHANNEL), "Name another channel of the key in where.channel."),
+    ],
+)
+async def test_a_direct_message_whose_people_decide_is_refused_with_the_remedy(
+    storage: SqliteStores, channels: tuple[str, ...], remedy: str
+) -> None:
+    """Members of the channel decide, and in a direct message that is the owner alone."""
+    rule = {"name": "all", "when": {}, "then": {"ask": {"approve": [{"from": ["members"]}]}}}
+    office = an_office(storage, rule, groups={"members": {"here": True}})
+    office.directory.channels["D1"] = frozenset({OLGA, BOT})
+    caller = a_caller(channels=channels, is_personal=True)
+    with pytest.raises(ApiProblemError) as refused:
+        await a_request(office, caller)
+    (fault,) = refused.value.faults
+    assert (refused.value.code, fault.pointer) == ("invalid", "/where/channel")
+    assert fault.detail == f"Members of the channel decide, and this is a direct message. {remedy}"
+    assert office.notifier.cards == {}
 
 
 @pytest.mark.parametrize("where", [None, {"group": "run-7"}], ids=["channel", "group"])
