@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -99,3 +100,9 @@ def an_input(name: str, *, optional: bool = False) -> dict[str, Any]:
         "label": {"type": "plain_text", "text": name},
         "element": {"type": "plain_text_input", "action_id": "input"},
     }
+
+
+@pytest.fixture
+async def web(sandbox: Sandbox) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(sandbox.url) as session:
+        yield session

@@ -62,11 +62,6 @@ async def test_post_answers_with_the_message(slack: Slack) -> None:
     assert all(block["block_id"] for block in message["blocks"])
 
 
-async def test_archived_channel(slack: Slack, sandbox: Sandbox) -> None:
-    sandbox.archive(OPS)
-    assert await slack.error("chat.postMessage", channel=OPS, text="x") == "is_archived"
-
-
 async def test_bot_can_be_let_in_and_taken_out(slack: Slack, sandbox: Sandbox) -> None:
     sandbox.join(BOT_USER, RANDOM)
     await slack.ok("chat.postMessage", channel="#random", text="x")

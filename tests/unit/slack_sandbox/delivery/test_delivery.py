@@ -151,17 +151,6 @@ async def an_address(sandbox: Sandbox) -> str:
     return str(answer["url"])
 
 
-async def test_disconnect_is_announced(sandbox: Sandbox) -> None:
-    async with aiohttp.ClientSession() as session:
-        socket = await session.ws_connect(await an_address(sandbox))
-        await socket.receive_json()
-        await sandbox.until(lambda: sandbox.is_connected)
-        await sandbox.disconnect()
-        assert (await socket.receive_json())["reason"] == "refresh_requested"
-        await sandbox.until(lambda: not sandbox.is_connected)
-        await socket.close()
-
-
 async def test_eleventh_socket_is_sent_away(sandbox: Sandbox) -> None:
     sandbox.set_limits(on=False)
     async with aiohttp.ClientSession() as session:

@@ -322,14 +322,6 @@ async def test_app_level_token_is_another_one(sandbox: Sandbox, slack: Slack) ->
         await slack.client.apps_connections_open(app_token=sandbox.app_token)
 
 
-async def test_message_deleted_by_a_person_cannot_be_changed(
-    sandbox: Sandbox, slack: Slack
-) -> None:
-    ts = await post(slack)
-    sandbox.delete_message(OPS, ts)
-    assert await slack.error("chat.update", channel=OPS, ts=ts, text="x") == "message_not_found"
-
-
 async def test_triggers_expire_on_demand(sandbox: Sandbox, slack: Slack) -> None:
     ts = (await slack.ok("chat.postMessage", channel=OPS, text="x", blocks=a_card()))["ts"]
     old, used = (sandbox.payload_of_click(ADA, OPS, ts, "approve")["trigger_id"] for _ in range(2))

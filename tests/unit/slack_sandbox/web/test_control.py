@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,6 @@ from slack_sandbox import ADA, BEN, BOT_USER, FINANCE, MIA, ONCALL, OPS, ROSA, S
 from slack_sandbox.web.control import Control
 from slack_sandbox.web.panel import SWITCHES
 from tests.unit.slack_sandbox.conftest import Slack
-
-
-@pytest.fixture
-async def web(sandbox: Sandbox) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(sandbox.url) as session:
-        yield session
 
 
 async def get(web: aiohttp.ClientSession, path: str) -> dict[str, Any]:

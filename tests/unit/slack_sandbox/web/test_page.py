@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -12,12 +11,6 @@ from aiohttp.web import WebSocketResponse
 
 from slack_sandbox import ADA, BOT_USER, FINANCE, MIA, OPS, RANDOM, ROSA, Sandbox
 from tests.unit.slack_sandbox.conftest import Slack, a_card, a_modal
-
-
-@pytest.fixture
-async def web(sandbox: Sandbox) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(sandbox.url) as session:
-        yield session
 
 
 async def get(web: aiohttp.ClientSession, path: str, **query: str) -> dict[str, Any]:

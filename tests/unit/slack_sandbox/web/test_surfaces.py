@@ -59,12 +59,6 @@ async def sandbox(clock: Seconds, app: App) -> AsyncIterator[Sandbox]:
         yield opened
 
 
-@pytest.fixture
-async def web(sandbox: Sandbox) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(sandbox.url) as session:
-        yield session
-
-
 async def post(web: aiohttp.ClientSession, path: str, user: str, **body: Any) -> dict[str, Any]:
     async with web.post(f"/sandbox/{path}", json={"as": user, **body}) as response:
         return dict(await response.json())
