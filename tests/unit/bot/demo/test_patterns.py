@@ -1,4 +1,4 @@
-"""Eino's eight patterns, each to its end, in a new process after each question."""
+"""Eino's eight patterns and the graphs, to their less usual ends, in a new process each step."""
 
 from __future__ import annotations
 
@@ -7,82 +7,68 @@ from collections.abc import Sequence
 import pytest
 
 from agents import Expired
-from tests.unit.bot.demo.pattern_room import Answer, Room, accept, approve, edit, tell
+from tests.unit.bot.demo.pattern_room import NO, YES, Answer, Room, accept, approve, edit, tell
 
-# ---- 1 and 2: approval, review and edit ----------------------------------------------------------
+ENDS: list[tuple[str, str, Sequence[Answer], str]] = [
+    ("#follow-up", "", [tell("food, 90 a day")], "likes food; at most 90 USD"),
+    ("#follow-up", "", [tell("nature"), tell("whatever")], "likes nature; budget unknown"),
+    ("#follow-up", "", [tell("forget it")], "I have no plan for New York City"),
+    ("#follow-up", "", [Expired()], "I have no plan for New York City"),
+    ("#supervisor", "what is my balance?", [], "The balance of main is 5000 USD"),
+    (
+        "#supervisor",
+        "what is the balance of my holiday account?",
+        [],
+        "The balance of holiday is 1000 USD",
+    ),
+    ("#supervisor", "transfer everything", [], "I need an amount and two accounts"),
+    (
+        "#plan",
+        "",
+        [accept, edit(check_out="2027-10-01")],
+        "The hotel in Tokyo did not work: ValueError: the last day must be after",
+    ),
+    (
+        "#graph",
+        "onboard Nora",
+        [Expired()],
+        "Nobody said what Nora needs, so nothing is ordered.",
+    ),
+    (
+        "#graph",
+        "release 2.0.0",
+        [YES, NO, Expired()],
+        "2.0.0 is not released (Legal: no; Quality: yes; Security: no).",
+    ),
+]
 
 
-# ---- 3: the feedback loop ------------------------------------------------------------------------
+@pytest.mark.parametrize(("channel", "text", "answers", "words"), ENDS)
+async def test_what_is_said_in_the_end(
+    channel: str, text: str, answers: Sequence[Answer], words: str
+) -> None:
+    room = Room(channel)
+    await room.play(*answers, text=text)
+    assert words in room.texts[-1]
+    assert channel != "#graph" or room.texts == [words]
 
 
-async def test_p3_a_title_and_no_answer() -> None:
+async def test_a_text_gets_a_title_and_then_no_answer() -> None:
     room = Room("#feedback")
     await room.play(lambda info: info.give("It needs a title"), Expired())
     assert "To potatoes\n\nOh potatoes" in room.texts[-2]
     assert "Nobody has agreed" in room.texts[-1]
 
 
-# ---- 4: follow-up questions of an agent in a tool ------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("answers", "words"),
-    [
-        ([tell("food, 90 a day")], "likes food; at most 90 USD"),
-        ([tell("nature"), tell("whatever")], "likes nature; budget unknown"),
-        ([tell("forget it")], "I have no plan for New York City"),
-        ([Expired()], "I have no plan for New York City"),
-    ],
-)
-async def test_p4_whatever_people_say(answers: Sequence[Answer], words: str) -> None:
-    room = Room("#follow-up")
-    await room.play(*answers)
-    assert words in room.texts[-1]
-
-
-# ---- 5: supervisor -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("what is my balance?", "The balance of main is 5000 USD"),
-        ("what is the balance of my holiday account?", "The balance of holiday is 1000 USD"),
-        ("transfer everything", "I need an amount and two accounts"),
-    ],
-)
-async def test_p5_parts_of_the_work(text: str, words: str) -> None:
-    room = Room("#supervisor")
-    await room.play(text=text)
-    assert words in room.texts[-1]
-
-
-# ---- 6: plan, execute, replan --------------------------------------------------------------------
-
-
-async def test_p6_a_booking_that_cannot_be() -> None:
-    room = Room("#plan")
-    await room.play(accept, edit(check_out="2027-10-01"))
-    assert (
-        "The hotel in Tokyo did not work: ValueError: the last day must be after" in room.texts[-1]
-    )
-
-
-# ---- 7: deep agent -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("answer", [Expired(), tell("stop")])
-async def test_p7_does_not_guess(answer: Answer) -> None:
+async def test_the_deep_agent_does_not_guess(answer: Answer) -> None:
     room = Room("#deep")
     await room.play(answer)
     assert "I do not guess" in room.texts[-1]
     assert room.outcomes("task") == []
 
 
-# ---- 8: supervisor over plan-execute -------------------------------------------------------------
-
-
-async def test_p8_a_budget_that_is_too_large() -> None:
+async def test_a_budget_that_is_too_large_is_told() -> None:
     room = Room("#project")
     await room.play(approve, text="set up the project Rocket with $900,000 from marketing")
     assert "marketing has 200000 USD, which is not enough" in "\n".join(room.texts)
