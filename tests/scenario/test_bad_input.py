@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -14,11 +13,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.config.values import Log
-from bot.observability.logs import configure
 from slack_sandbox.blockkit.rules import message_errors
 from slack_sandbox.delivery.http import AppReply, HttpTransport, Parcel
 from tests.scenario import agents
+from tests.support.logs import logged
 from tests.support.stage import SECRET, Stage, a_stage, buttons
 
 APPROVE, DETAILS = "countersign:approve", "countersign:details"
@@ -204,18 +202,8 @@ async def forged(stage: Stage, payload: dict[str, Any], secret: str, *, age: flo
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """The log as the bot writes it."""
-    named = ("agents", "bot", "storage", "slack_bolt", "slack_sdk", "apscheduler", "asyncio")
-    known = [*named, *logging.root.manager.loggerDict]
-    loggers = [logging.root, *(logging.getLogger(name) for name in known)]
-    levels = [(logger, logger.level) for logger in loggers]
-    handlers = logging.root.handlers
-    written = io.StringIO()
-    configure(Log(level="DEBUG"), stream=written)
-    yield written
-    logging.root.handlers = handlers
-    for logger, level in levels:
-        logger.setLevel(level)
+    with logged() as written:
+        yield written
 
 
 @pytest.mark.parametrize(("secret", "age"), [("another-signing-secret", 0), (SECRET, 600)])

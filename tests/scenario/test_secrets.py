@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -17,9 +16,8 @@ from pydantic_ai.models import Model
 from agents import Agent, ChatModelAgent, ScriptedModel, follow_up_tool, tool
 from agents.models import Turn, call, say
 from bot.audit.report import json_line, story
-from bot.config.values import Log
-from bot.observability.logs import configure
 from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
+from tests.support.logs import logged
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, buttons
 
 RAN: list[tuple[str, ...]] = []
@@ -118,17 +116,8 @@ def broken(_: Model) -> Agent:
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    known = [root, *(child for child in root.manager.loggerDict.values())]
-    levels = [(entry, entry.level) for entry in known if isinstance(entry, logging.Logger)]
-    handlers, stream = root.handlers, io.StringIO()
-    configure(Log(level="DEBUG", as_json=True), stream=stream)
-    yield stream
-    root.handlers = handlers
-    for name in ("agents", "bot", "storage", "slack_bolt", "slack_sdk", "apscheduler", "asyncio"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    for logger, level in levels:
-        logger.setLevel(level)
+    with logged(as_json=True) as stream:
+        yield stream
 
 
 @pytest.fixture(params=["socket", "http"])

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from slack_bolt.async_app import AsyncApp
@@ -13,43 +14,19 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.config.values import Log
-from bot.observability.logs import configure
+from tests.support.logs import logged
 
 SECRET = "5f0c2a9e77b14d0a"
 
 
 @pytest.fixture
 def log() -> Iterator[Callable[..., io.StringIO]]:
-    """Sets the log up on a text in memory; everything is as before after the test."""
-    root = logging.getLogger()
-    loggers = [
-        root,
-        *(
-            candidate
-            for candidate in root.manager.loggerDict.values()
-            if hasattr(candidate, "level")
-        ),
-    ]
-    levels = [
-        (candidate, candidate.level)
-        for candidate in loggers
-        if isinstance(candidate, logging.Logger)
-    ]
-    handlers = root.handlers
-    named = ("agents", "bot", "storage", "slack_bolt", "slack_sdk", "apscheduler", "asyncio")
+    with ExitStack() as stack:
 
-    def set_up(level: str = "INFO", *, as_json: bool = False) -> io.StringIO:
-        stream = io.StringIO()
-        configure(Log(level=level, as_json=as_json), secrets=[SECRET, "abc"], stream=stream)
-        return stream
+        def set_up(level: str = "INFO", *, as_json: bool = False) -> io.StringIO:
+            return stack.enter_context(logged(level, as_json=as_json, secrets=[SECRET, "abc"]))
 
-    yield set_up
-    root.handlers = handlers
-    for name in named:
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    for logger, level in levels:
-        logger.setLevel(level)
+        yield set_up
 
 
 def test_text_line(log: Callable[..., io.StringIO]) -> None:

@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from agents.core.errors import ModelError
-from bot.config.values import Log
 from bot.observability.events import about, context
-from bot.observability.logs import OUR_PACKAGES, configure, error_text
+from bot.observability.logs import error_text
+from tests.support.logs import logged
 
 SAID = "PLUM-PUDDING at noon"
 
@@ -36,16 +36,8 @@ def invalid() -> ValidationError:
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    names = ["", *OUR_PACKAGES, "slack_bolt", "slack_sdk", "apscheduler", "asyncio"]
-    names += ["httpx", "httpx2", "aiohttp.access"]
-    levels = {name: logging.getLogger(name).level for name in names}
-    handlers, stream = root.handlers, io.StringIO()
-    configure(Log(as_json=True), stream=stream)
-    yield stream
-    root.handlers = handlers
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+    with logged("INFO", as_json=True) as written:
+        yield written
 
 
 def records(stream: io.StringIO) -> list[dict[str, Any]]:

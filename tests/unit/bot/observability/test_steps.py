@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import io
-import logging
 from collections.abc import Iterator
 
 import pytest
 
 from agents import ChatModelAgent, tool
 from agents.models import call, say
-from bot.config.values import Log
 from bot.observability.instrument import metered
-from bot.observability.logs import StepLog, configure
+from bot.observability.logs import StepLog
 from tests.support.fakes import FakeClock
+from tests.support.logs import logged
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import Office
 
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    root, stream = logging.getLogger(), io.StringIO()
-    handlers, level = root.handlers, root.level
-    configure(Log(level="DEBUG", as_json=False), stream=stream)
-    yield stream
-    root.handlers = handlers
-    root.setLevel(level)
-    for name in ("agents", "bot", "storage", "slack_bolt", "slack_sdk", "apscheduler", "asyncio"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
+    with logged() as stream:
+        yield stream
 
 
 @tool(gate="approval", title="Migrate {table}", secret=["code"])
