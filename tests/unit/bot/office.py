@@ -26,6 +26,7 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.due.agent_answers import EXPLAIN_PATIENCE, AgentAnswers
 from bot.approvals.due.thread_reactions import ThreadReactions
 from bot.approvals.editing import Edits
+from bot.audit.report import story
 from bot.config.agents import EVERYWHERE
 from bot.observability.events import TellEvent, nobody
 from bot.people.access import Access
@@ -320,6 +321,10 @@ class Office(Wiring):
             for a in await open_of(self.storage.approvals, THREAD_ID)
             if a.status is Status.PENDING
         ]
+
+    async def acts(self, thread_id: str = THREAD_ID) -> list[str]:
+        """What the audit has of a thread, in order."""
+        return [entry.action for entry in await story(self.storage, thread_id=thread_id)]
 
     async def the_approval(self) -> Approval:
         (approval,) = await self.open_approvals()

@@ -240,7 +240,7 @@ async def test_what_was_decided_meanwhile_is_not_marked(storage: SqliteStores) -
     await office.approvals.reveal(stale, ADA, nothing)
     await office.approvals.note_details(await storage.approvals.get(stale.approval_id), ADA)
     assert (await storage.approvals.get(stale.approval_id)).seen == ()
-    assert Act.OPENED not in {entry.action for entry in await story(storage, thread_id=THREAD_ID)}
+    assert Act.OPENED not in await office.acts()
 
 
 async def test_a_reveal_of_what_is_no_guess_names_the_arguments(storage: SqliteStores) -> None:

@@ -93,15 +93,6 @@ async def the_grant(office: Office) -> Grant:
     return grant
 
 
-async def acts(storage: Stores) -> list[str]:
-    wanted = {"granted", "grant_used", "grant_ended", "requested", "started", "refused"}
-    return [
-        entry.action
-        for entry in await story(storage, thread_id=THREAD_ID)
-        if entry.action in wanted
-    ]
-
-
 async def test_the_form_says_how_many_requests_it_would_have_covered(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a", "a", "b", "a", "a"))
     counter = Counter.on(office)
@@ -284,9 +275,9 @@ async def test_granter_approvers_and_requesters_end_it(storage: SqliteStores, wh
     assert office.ran == [("look", "a")]
     ended = await storage.grants.get(grant_id_of(approval))
     assert (ended.ended_by, office.notices.grants[ended.grant_id].ended_by) == (who, who)
-    assert "grant_ended" in await acts(storage)
+    assert "grant_ended" in await office.acts()
     await counter.send(a_click(approval, ActionId.REVOKE, who))
-    assert (await acts(storage)).count("grant_ended") == 1
+    assert (await office.acts()).count("grant_ended") == 1
 
 
 async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStores) -> None:
@@ -356,7 +347,7 @@ async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
     assert after.notices.shown == [grant.grant_id]
     await again(after)
     assert after.ran == [("look", "a"), ("look", "b")]
-    assert (await acts(storage)).count("granted") == 1
+    assert (await after.acts()).count("granted") == 1
 
 
 async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_right(
@@ -369,7 +360,7 @@ async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_r
     entries = await story(storage, thread_id=THREAD_ID)
     (refused,) = [entry for entry in entries if entry.action == "refused"]
     assert (refused.actor_id, refused.detail["why"]) == (ADA, "they can no longer allow this")
-    assert "granted" not in await acts(storage)
+    assert "granted" not in await after.acts()
     ((name, grant),) = after.notices.grants.items()
     approval = await storage.approvals.get(grant.approval_id)
     card = grant_card(grant, approval, now_ms=after.clock())
@@ -470,7 +461,7 @@ async def parked(storage: SqliteStores, **limits: str) -> Office:
     assert await office.open_approvals() == []
     assert (await the_grant(office)).uses == ()
     assert not [text for text in office.shown() if "standing permission" in text]
-    assert "grant_used" not in await acts(storage)
+    assert "grant_used" not in await office.acts()
     return office
 
 
@@ -484,7 +475,7 @@ async def test_11_10_a_parked_call_uses_its_grant_when_it_starts(storage: Sqlite
     await lift(office)
     assert office.ran == [("look", "a"), ("look", "b")]
     assert len((await the_grant(office)).uses) == 1
-    assert (await acts(storage)).count("grant_used") == 1
+    assert (await office.acts()).count("grant_used") == 1
     assert await office.open_approvals() == []
 
 

@@ -229,11 +229,6 @@ async def test_who_has_no_say_hears_who_has(
     assert not {BEN, CLEO, TOM} & set(re.findall(r"U[A-Z]+", str(error.value)))
 
 
-async def acts(office: Office) -> list[str]:
-    entries = await story(office.storage, thread_id=THREAD_ID)
-    return [entry.action for entry in entries]
-
-
 async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     await vote(office, ADA)
@@ -247,7 +242,7 @@ async def test_a_rule_that_denies_by_now_ends_it(storage: SqliteStores) -> None:
     assert ended.decision is not None
     assert "Not any more." in ended.decision.reason
     assert office.ran == []
-    noted = [act for act in await acts(office) if act in {"voted", "refused", "denied", "started"}]
+    noted = [act for act in await office.acts() if act in {"voted", "refused", "denied", "started"}]
     assert noted == ["voted", "refused", "denied"]
     assert "Not any more." in str(office.model.inputs[-1])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,6 @@ ROOT = Path(__file__).parents[4]
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
 NEXT_TS = "1800000000.000002"
-
-
-def _acts_of(entries: Sequence[AuditEntry]) -> list[str]:
-    return [entry.action for entry in entries]
 
 
 async def acts(storage: SqliteStores) -> list[tuple[str, str]]:

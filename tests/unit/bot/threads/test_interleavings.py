@@ -244,8 +244,7 @@ async def test_i4_an_expiry_is_told_by_an_attendance_that_began_with_something_e
     office.clock.forward(hours=9)
     await office.attendance.attend(world.approval.approval_id, announced=world.approval)
     await office.queue.run()
-    entries = await storage.audit.of_thread(world.approval.thread_id, limit=99)
-    assert [entry.action for entry in entries].count("expired") == 1
+    assert (await office.acts(world.approval.thread_id)).count("expired") == 1
     assert office.shown() == ["Not paid."]
 
 

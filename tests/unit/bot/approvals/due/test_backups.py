@@ -41,10 +41,6 @@ async def asked(office: Office) -> Approval:
     return await office.the_approval()
 
 
-async def acts(storage: SqliteStores) -> list[str]:
-    return [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
-
-
 # ---- the ladder ----------------------------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.audit.report import story
 from bot.errors import DeliveryError, DirectoryError
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Status
@@ -17,7 +16,7 @@ from bot.slack.cards.card_for import card_for
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click
-from tests.unit.bot.office import ADA, BEN, CHANNEL, THREAD_ID, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, KilledError, Office
 
 MIA, SAM, LIA = "UMIA", "USAM", "ULIA"
 ASK = "<@UBOT> pay Mia"
@@ -53,10 +52,6 @@ async def asked(storage: SqliteStores, ask: dict[str, Any], **more: Any) -> Offi
     office = an_office(storage, ask, **more)
     await office.hear(ASK)
     return office
-
-
-async def acts(office: Office) -> list[str]:
-    return [entry.action for entry in await story(office.storage, thread_id=THREAD_ID)]
 
 
 def told(office: Office) -> list[tuple[str, list[str], str]]:
@@ -165,7 +160,7 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     await second.later(seconds=30)
     kind, note = ("reminder", "reminded") if minutes == 15 else ("escalation", "escalated")
     assert [message[0] for message in told(second)] == [kind]
-    assert (await acts(second)).count(note) == 1
+    assert (await second.acts()).count(note) == 1
     assert (await second.the_approval()).escalation.told == (minutes == 60)
 
 
@@ -221,5 +216,5 @@ async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message
     assert (await office.the_approval()).escalation.steps == 1
     assert told(office) == [("reminder", [SAM], ""), ("escalation", [LIA], "")]
     await office.later(minutes=30)
-    assert (await acts(office)).count("escalated") == 1
+    assert (await office.acts()).count("escalated") == 1
     assert len(told(office)) == 2

@@ -12,13 +12,12 @@ import pytest
 from agents.models import call, say
 from bot.approvals.changes import edited, redrawn
 from bot.approvals.due.quiet_hours import NeverQuiet
-from bot.audit.report import story
 from bot.errors import DeliveryError
 from bot.people.approvers import approvers_of, backups_of
 from bot.records.approval import Approval, ApprovalMessage, Status
 from tests.support.decided import failing_at, write
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -174,8 +173,7 @@ async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteSto
     question = await office.the_approval()
     assert (question.copies, question.elsewhere, question.escalation.steps) == ((), "", 0)
     assert (approvers_of(question), backups_of(question)) == ((ROSA, "channel"), ())
-    acts = [entry.action for entry in await story(storage, thread_id=THREAD_ID)]
-    assert acts == ["requested", *["reminded"] * 3]
+    assert await office.acts() == ["requested", *["reminded"] * 3]
 
 
 @dataclass

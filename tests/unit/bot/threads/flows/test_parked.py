@@ -21,7 +21,7 @@ from bot.threads.runs.calls import Calls
 from storage.documents import update
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_counter, a_submission, typed
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, KilledError, Office, an_actor
 from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -37,11 +37,6 @@ async def freeze(office: Office, scope: FreezeScope = ALL) -> None:
 async def lift(office: Office, name: str = "f1") -> None:
     await office.freezes.lift(name, by="UBEN", why="It is up.", count=1)
     await office.later()
-
-
-async def acts(office: Office) -> list[str]:
-    entries = await office.storage.audit.of_thread(THREAD_ID, limit=99)
-    return [entry.action for entry in entries]
 
 
 async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Office, Approval]:
@@ -113,7 +108,7 @@ async def test_a_requester_withdraws_a_parked_call(storage: SqliteStores) -> Non
     assert "*Withdrawn by <@UROSA>*" in shown(card.blocks)
     assert "The bank is down." not in shown(card.blocks)
     assert buttons(approval) == []
-    assert (await acts(office)).count("withdrawn") == 1
+    assert (await office.acts()).count("withdrawn") == 1
     assert (await storage.threads.parked()) == []
     await lift(office)
     assert office.ran == []
@@ -133,8 +128,8 @@ async def test_an_approver_rejects_a_parked_call_with_a_reason(storage: SqliteSt
     assert approval.decision is not None
     assert (approval.decision.by, approval.decision.reason) == (BEN, "Not today.")
     assert "*Rejected by <@UBEN>*" in shown(card_for(approval, approvers_text="").blocks)
-    assert (await acts(office)).count("decided") == 2
-    assert (await acts(office)).count("voted") == 2
+    assert (await office.acts()).count("decided") == 2
+    assert (await office.acts()).count("voted") == 2
     await lift(office)
     assert office.ran == []
 
@@ -183,7 +178,7 @@ async def test_a_parked_call_is_rejected_by_as_many_as_its_rule_says(storage: Sq
         await reject(office, approval, ADA)
     first = await reject(office, approval, BEN)
     assert (first.status, len(first.votes)) == (Status.APPROVED, 2)
-    assert (await acts(office)).count("voted") == 2
+    assert (await office.acts()).count("voted") == 2
     last = await reject(office, approval, ADA)
     assert last.status is Status.REJECTED
     await lift(office)
@@ -209,7 +204,7 @@ async def test_a_call_that_is_withdrawn_while_it_goes_on_ends(storage: SqliteSto
         await office.later()
     assert (office.ran, office.shown()[-1]) == ([], "I see.")
     assert await office.open_approvals() == []
-    assert "lapsed" not in await acts(office)
+    assert "lapsed" not in await office.acts()
 
 
 async def test_a_process_that_dies_after_the_withdrawal_loses_nothing(
@@ -222,7 +217,7 @@ async def test_a_process_that_dies_after_the_withdrawal_loses_nothing(
     second.clock.forward(minutes=5)
     await second.later()
     assert (second.ran, second.shown()[-1]) == ([], "I see.")
-    assert (await acts(second)).count("withdrawn") == 1
+    assert (await second.acts()).count("withdrawn") == 1
 
 
 def allowing(runs: list[int], *, dies: bool = False) -> Callable[[ScriptedModel], Agent]:

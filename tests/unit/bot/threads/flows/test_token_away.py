@@ -136,6 +136,16 @@ async def test_an_allowed_click_is_told_that_it_counts(
     assert (address, text.startswith("Your decision counts.")) == (URL, True)
 
 
+async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteStores) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    await office.hear(ASK)
+    click = {**a_click(await office.the_approval(), "countersign:approve"), "response_url": URL}
+    await Counter.on(office).send(click)
+    assert len(office.ran) == 1
+    assert office.notifier.responses == []
+    assert office.notifier.whispers == []
+
+
 @pytest.mark.parametrize("is_drawn", [False, True])
 async def test_a_form_says_that_it_counts_where_its_card_cannot(
     storage: SqliteStores, *, is_drawn: bool
