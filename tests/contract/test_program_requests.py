@@ -43,8 +43,9 @@ async def test_a_request_is_made_decided_run_and_listed(storage: Stores) -> None
     assert look.active
     result = ApiResult(outcome="ran", token=started.token)
     assert (await programs.report(a_caller(), request.id, result)).execution.state == "ran"
-    items, _ = await programs.list(a_caller(), ApiListQuery(limit=5), after=None)
-    assert [item.id for item in items] == [request.id]
+    for query in (ApiListQuery(limit=5), ApiListQuery(key="k")):
+        items, _ = await programs.list(a_caller(), query, after=None)
+        assert [item.id for item in items] == [request.id]
     async with programs.changed_since(a_caller(), 0) as feed:
         news = await feed.next(timeout_s=9)
         assert news is not None

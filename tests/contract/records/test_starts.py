@@ -57,6 +57,14 @@ async def test_starts_are_found_and_counted_for_the_limits(storage: Stores) -> N
     assert roots == ["thr_c", "thr_2"]
 
 
+async def test_the_newest_start_of_a_key_is_found(storage: Stores) -> None:
+    for number in range(3):
+        await storage.starts.insert(
+            a_start(f"thr_{number}", created_ms=number, key_digest="k" if number < 2 else "")
+        )
+    assert await ids(storage, {"key_digest": "k"}, limit=1) == ["thr_1"]
+
+
 async def test_a_due_start_is_claimed_once_and_released_in_its_write(storage: Stores) -> None:
     await storage.starts.insert(a_start(due_ms=5))
     assert not await storage.starts.due(now_ms=4, limit=9)

@@ -42,7 +42,10 @@ async def test_a_queue_is_made_with_its_first_event(storage: Stores) -> None:
     assert due.id == stored.id
     where = {"endpoint_id": "whe_1", "is_waiting": True}
     assert [queue.id for queue in (await store.queues.find(where, sort=["changed_ms"])).documents]
-    assert await store.queues.delete({"changed_ms": {"$lt": 2}}, limit=9) == 1
+    old = {"is_waiting": False, "changed_ms": {"$lt": 2}}
+    assert await store.queues.delete(old, limit=9) == 0
+    await store.put(a_queue(), lambda queue: queue.changed(waiting=(), is_waiting=False))
+    assert await store.queues.delete(old, limit=9) == 1
 
 
 async def test_deliveries_are_found_by_status_and_time(storage: Stores) -> None:
