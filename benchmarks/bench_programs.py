@@ -37,10 +37,10 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import a_caller, a_request, an_office
 
 QUICK = "--quick" in sys.argv
-POLLS = 200 if QUICK else 1_000
+POLLS = 20 if QUICK else 1_000
 PROGRAMS = 10
 PAUSE_S = 0.02
-CREATED = 20 if QUICK else 100
+CREATED = 5 if QUICK else 100
 ASKS_ALL = {"name": "all", "when": {}, "then": {"ask": {"approve": [{"from": ["sre"]}]}}}
 CALL = {"title": "Deploy", "tool": "deploy", "arguments": {"env": "production"}}
 

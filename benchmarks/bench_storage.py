@@ -35,6 +35,7 @@ from tests.support.stores import MongoStores, SqliteStores
 from tests.unit.bot.office import BOT, Office
 
 QUICK = "--quick" in sys.argv
+PENDING, STARTS = (1_000, 1) if QUICK else (10_000, 3)
 NOW = 1_800_000_000_000
 
 
@@ -82,7 +83,7 @@ async def databases(directory: Path) -> AsyncIterator[dict[str, Stores]]:
 async def sweep() -> None:
     """Looking for due work among many that wait."""
     rows = []
-    sizes = (1_000, 10_000) if QUICK else (1_000, 10_000, 100_000)
+    sizes = (100, 1_000) if QUICK else (1_000, 10_000, 100_000)
     with tempfile.TemporaryDirectory() as directory:
         async with databases(Path(directory)) as storage_by_name:
             for name, storage in storage_by_name.items():
@@ -129,7 +130,7 @@ async def _opening(storage: Stores) -> str:
 
 async def many_threads() -> None:
     """A database with 10,000 threads against an empty one."""
-    count = 1_000 if QUICK else 10_000
+    count = 100 if QUICK else 10_000
     with tempfile.TemporaryDirectory() as directory:
         storage = SqliteStores(Path(directory))
         await storage.open()
@@ -181,7 +182,7 @@ def _pay(number: int) -> Turn:
 
 
 async def memory() -> None:
-    """What 10,000 pending approvals cost a process that holds nothing."""
+    """What many pending approvals cost a process that holds nothing."""
     code = (
         "import asyncio, resource, sys\n"
         "from pathlib import Path\n"
@@ -194,11 +195,11 @@ async def memory() -> None:
         "        await storage.approvals.due(now_ms=1_800_000_000_000, limit=50)\n"
         "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
         "    await storage.close()\n"
-        "run(main)\n"
+        "asyncio.run(main())\n"
     )
     sizes = []
     with tempfile.TemporaryDirectory() as directory:
-        for count in (0, 10_000):
+        for count in (0, PENDING):
             path = Path(directory) / str(count)
             storage = SqliteStores(path)
             await storage.open()
@@ -214,7 +215,7 @@ async def memory() -> None:
             sizes.append(int(done.stdout) * (1 if sys.platform == "darwin" else 1024))
     rows = [
         ("none", f"{sizes[0] / 2**20:.1f} MiB"),
-        ("10,000", f"{sizes[1] / 2**20:.1f} MiB"),
+        (f"{PENDING:,}", f"{sizes[1] / 2**20:.1f} MiB"),
         ("difference", f"{(sizes[1] - sizes[0]) / 2**20:.1f} MiB"),
     ]
     table("Memory of a process that sweeps, by pending approvals", ("pending", "peak"), rows)
@@ -226,7 +227,7 @@ async def start_up() -> None:
     held: list[float] = []
     async with AsyncExitStack() as stack:
         api = await slack(stack)
-        for _ in range(3):
+        for _ in range(STARTS):
             directory = stack.enter_context(tempfile.TemporaryDirectory())
             port = free_port()
             environ = {

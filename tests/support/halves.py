@@ -45,6 +45,7 @@ LONG = {
     "tests/scenario/test_dying_tools.py": "kills processes",
     "tests/scenario/test_races_processes.py": "starts several bots",
     "tests/support/test_halves.py": "collects tests in three processes",
+    "tests/test_benchmarks.py": "runs each benchmark",
     "tests/test_packages.py": "builds the packages",
     "tests/unit/bot/commands/test_cli.py": "starts the command line as a process",
     "tests/unit/bot/commands/test_imports.py": "starts the command line as a process",
