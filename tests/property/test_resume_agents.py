@@ -13,7 +13,7 @@ from agents.core.address import Address
 from agents.core.asking.answers import InDoubtResult
 from agents.core.asking.infos import ApprovalInfo, FollowUpInfo, InDoubtInfo, ReviewEditInfo
 from agents.core.cancel import CancelInfo
-from agents.core.checkpoint import CheckpointStatus, Durability, StoredCheckpoint
+from agents.core.checkpoint import CheckpointStatus, Durability
 from agents.core.codec import Json
 from agents.core.errors import AgentError, RunCancelledError
 from agents.core.events import ToolFinished, ToolStarted
@@ -25,7 +25,7 @@ from agents.runner import Runner
 from agents.runs.answers import ResumeParams
 from agents.tools.texts import edited_text
 from tests.property.worlds.trees import Effects, Node, Planned, build, result_of, trees
-from tests.unit.agents.support import Died
+from tests.unit.agents.support import Died, WatchedStore
 
 QUICK = settings(
     deadline=None,
@@ -33,46 +33,14 @@ QUICK = settings(
 )
 
 
-class MortalStore:
+class MortalStore(WatchedStore):
     """A store that takes part in the life of a process: each write is a step of it."""
 
     def __init__(self, inner: MemoryCheckpointStore, effects: Effects) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._effects = effects
 
-    async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
-        return await self._inner.load(checkpoint_id)
-
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        self._effects.step()
-        version = await self._inner.save(
-            checkpoint_id, data, status=status, expected_version=expected_version
-        )
-        self._effects.step()
-        return version
-
-    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        self._effects.step()
-        version = await self._inner.claim(checkpoint_id, claim, expected_version=expected_version)
-        self._effects.step()
-        return version
-
-    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
-        self._effects.step()
-        version = await self._inner.amend(checkpoint_id, change, expected_version=expected_version)
-        self._effects.step()
-        return version
-
-    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        self._effects.step()
-        await self._inner.append(checkpoint_id, entry, base=base, index=index)
-        self._effects.step()
-
-    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        self._effects.step()
-        await self._inner.close(checkpoint_id, expected_version=expected_version)
+    def at(self, write: str, text: str, *, before: bool) -> None:
         self._effects.step()
 
 

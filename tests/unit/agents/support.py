@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
@@ -297,59 +297,65 @@ def without_state(text: str) -> str:
     return json.dumps(data)
 
 
-class DyingStore:
-    """A store whose process is killed at its n-th write: before it, or right after it."""
+class WatchedStore:
+    """A store that tells `at` of each write, right before it and right after it."""
 
-    def __init__(self, inner: MemoryCheckpointStore, *, at: int, before: bool) -> None:
-        self.inner = inner
-        self.writes = 0
-        self._at = at
-        self._before = before
+    def __init__(self, inner: MemoryCheckpointStore | None = None) -> None:
+        self.inner = inner or MemoryCheckpointStore()
+
+    def at(self, write: str, text: str, *, before: bool) -> None:
+        """Note it, or raise what the process dies of."""
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
         return await self.inner.load(checkpoint_id)
 
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        self._die(before=True)
-        version = await self.inner.save(
-            checkpoint_id, data, status=status, expected_version=expected_version
-        )
-        self._die(before=False)
+    async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
+        self.at("save", data, before=True)
+        version = await self.inner.save(checkpoint_id, data, **more)
+        self.at("save", data, before=False)
         return version
 
-    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        self._die(before=True)
-        version = await self.inner.claim(checkpoint_id, claim, expected_version=expected_version)
-        self._die(before=False)
+    async def claim(self, checkpoint_id: str, claim: str, **more: Any) -> int:
+        self.at("claim", claim, before=True)
+        version = await self.inner.claim(checkpoint_id, claim, **more)
+        self.at("claim", claim, before=False)
         return version
 
-    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
-        self._die(before=True)
-        version = await self.inner.amend(checkpoint_id, change, expected_version=expected_version)
-        self._die(before=False)
+    async def amend(self, checkpoint_id: str, change: str, **more: Any) -> int:
+        self.at("amend", change, before=True)
+        version = await self.inner.amend(checkpoint_id, change, **more)
+        self.at("amend", change, before=False)
         return version
 
-    async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
-        return await self.inner.ids(prefix=prefix, after=after, limit=limit)
+    async def append(self, checkpoint_id: str, entry: str, **more: Any) -> None:
+        self.at("append", entry, before=True)
+        await self.inner.append(checkpoint_id, entry, **more)
+        self.at("append", entry, before=False)
 
-    async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
-        await self.inner.delete(checkpoint_id, expected_version=expected_version)
+    async def close(self, checkpoint_id: str, **more: Any) -> None:
+        self.at("close", "", before=True)
+        await self.inner.close(checkpoint_id, **more)
+        self.at("close", "", before=False)
 
-    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        self._die(before=True)
-        await self.inner.append(checkpoint_id, entry, base=base, index=index)
-        self._die(before=False)
+    async def ids(self, **more: Any) -> Sequence[str]:
+        return await self.inner.ids(**more)
 
-    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        self._die(before=True)
-        await self.inner.close(checkpoint_id, expected_version=expected_version)
-        self._die(before=False)
+    async def delete(self, checkpoint_id: str, **more: Any) -> None:
+        await self.inner.delete(checkpoint_id, **more)
 
-    def _die(self, *, before: bool) -> None:
-        self.writes += before
-        if self.writes > self._at or (self.writes == self._at and before <= self._before):
+
+class DyingStore(WatchedStore):
+    """A store whose process is killed at its n-th write: before it, or right after it."""
+
+    def __init__(self, inner: MemoryCheckpointStore, *, at: int, before: bool) -> None:
+        super().__init__(inner)
+        self._writes = 0
+        self._last = at
+        self._before = before
+
+    def at(self, write: str, text: str, *, before: bool) -> None:
+        self._writes += before
+        if self._writes > self._last or (self._writes == self._last and before <= self._before):
             raise Died
 
 

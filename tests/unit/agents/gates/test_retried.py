@@ -118,16 +118,12 @@ async def test_i5_an_agent_tool_that_is_retried(*, is_failing: bool) -> None:
         middlewares=[ToolRetryMiddleware(backoff=nothing, sleep=at_once)],
     )
     runner = Runner(outer, checkpoint_store=MemoryCheckpointStore())
-    await collect_all(runner.query("Pay.", checkpoint_id="1"))
+    await collect(runner.query("Pay.", checkpoint_id="1"))
     [waiting] = await runner.pending("1")
-    events = await collect_all(runner.resume("1", {waiting.id: yes(waiting)}))
+    events = await collect(runner.resume("1", {waiting.id: yes(waiting)}))
     [done] = [event for event in events if isinstance(event, ToolEvent) and not event.is_inner]
     assert (done.result, done.outcome) == ("paid", ToolOutcome.RAN)
     assert tool.calls == [{"x": 1}]
-
-
-async def collect_all(events: Any) -> list[Any]:
-    return await collect(events)
 
 
 def flaky(ran: Counter[str], name: str, failures: int) -> Callable[[State], object]:

@@ -27,7 +27,7 @@ from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import Turn, call, say
 from agents.workflows import SequentialAgent
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.support import Died, DyingStore, Plain, brief, collect, contexts, yes
+from tests.unit.agents.support import Died, Plain, WatchedStore, brief, collect, contexts, yes
 
 BUSY = ConnectionError("503")
 
@@ -124,12 +124,14 @@ async def test_what_people_refused_may_be_answered_again_as_nothing_has_acted() 
     assert len(plain.calls) == 1
 
 
-class StoreToDie(DyingStore):
+class StoreToDie(WatchedStore):
     """A store whose process dies at its next write, once a component has acted."""
 
-    def _die(self, *, before: bool) -> None:
-        if before and len(acted) > self.writes:
-            self.writes = len(acted)  # the next process lives until something acts once more
+    survived = 0
+
+    def at(self, write: str, text: str, *, before: bool) -> None:
+        if before and len(acted) > self.survived:
+            self.survived = len(acted)  # the next process lives until something acts once more
             raise Died
 
 
@@ -152,7 +154,7 @@ ASKING: dict[str, Callable[[], Agent]] = {
 async def test_i5_what_crashes_each_time_asks_each_time_and_keeps_its_answer(kind: str) -> None:
     """The process dies right after each try; people say "again" each time."""
     acted.clear()
-    store = StoreToDie(MemoryCheckpointStore(), at=0, before=True)
+    store = StoreToDie()
     agent = ASKING[kind]()
     runner = Runner(agent, checkpoint_store=store, durability="step")
     (asked,) = contexts(await collect(runner.query("hi", checkpoint_id="1"))).values()

@@ -28,7 +28,7 @@ from agents.memory import MemoryCheckpointStore, MemoryMessageLog
 from agents.models import ScriptedModel, Turn, call, say
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
-from tests.unit.agents.support import Asker, collect, contexts, yes
+from tests.unit.agents.support import Asker, WatchedStore, collect, contexts, yes
 
 
 @tool
@@ -60,7 +60,7 @@ class Costs:
         return taken
 
 
-class CostlyStore(MemoryCheckpointStore):
+class CostlyStore(WatchedStore):
     def __init__(self, costs: Costs) -> None:
         super().__init__()
         self._costs = costs
@@ -69,29 +69,9 @@ class CostlyStore(MemoryCheckpointStore):
         self._costs.note("load")
         return await super().load(checkpoint_id)
 
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        self._costs.note("save", data)
-        return await super().save(
-            checkpoint_id, data, status=status, expected_version=expected_version
-        )
-
-    async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        self._costs.note("claim", claim)
-        return await super().claim(checkpoint_id, claim, expected_version=expected_version)
-
-    async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
-        self._costs.note("amend", change)
-        return await super().amend(checkpoint_id, change, expected_version=expected_version)
-
-    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
-        self._costs.note("append", entry)
-        await super().append(checkpoint_id, entry, base=base, index=index)
-
-    async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        self._costs.note("close")
-        await super().close(checkpoint_id, expected_version=expected_version)
+    def at(self, write: str, text: str, *, before: bool) -> None:
+        if before:
+            self._costs.note(write, text)
 
 
 class CostlyLog(MemoryMessageLog):

@@ -291,9 +291,6 @@ async def test_i5_a_process_that_was_taken_for_dead_stops_before_the_tool() -> N
     slow = world.runner()
     events = slow.resume_with_params("1", await params(yes(context), context.id))
 
-    class Rival(MemoryCheckpointStore):
-        pass
-
     store = world.store
     original = store.append  # type: ignore[attr-defined]
     rivals: list[list[AgentEvent]] = []

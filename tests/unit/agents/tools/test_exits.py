@@ -33,6 +33,7 @@ from agents.models import call, say
 from agents.policy import Deny
 from agents.policy.base import PolicyCall, Ruling, ruling_of
 from agents.workflows import ParallelAgent
+from tests.support.hooks import HOOKS
 from tests.unit.agents.support import yes
 
 
@@ -134,10 +135,7 @@ async def test_a_tool_that_exits_has_failed_and_the_model_is_told(
     assert model.calls == 2
 
 
-@pytest.mark.parametrize(
-    "hook",
-    ["before_agent", "before_model", "around_model", "after_model", "after_tools", "after_agent"],
-)
+@pytest.mark.parametrize("hook", HOOKS)
 async def test_a_hook_that_exits_fails_the_run(leave: Callable[[], None], hook: str) -> None:
     async def go(*_: object) -> None:
         leave()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +29,7 @@ from agents.models import ScriptedModel, call, say
 from agents.runner import Runner
 from agents.workflows import SequentialAgent
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
-from tests.unit.agents.support import Died
+from tests.unit.agents.support import Died, collect
 
 AGAIN, RAN, GIVE_UP = (
     InDoubtResult(choice=choice, by="U1") for choice in ("again", "ran", "give_up")
@@ -97,10 +96,6 @@ class Desk:
 def ship() -> dict[str, object]:
     """Ship it."""
     return {}
-
-
-async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
-    return [event async for event in events]
 
 
 def said(events: list[AgentEvent]) -> list[str]:

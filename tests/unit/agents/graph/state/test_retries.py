@@ -70,22 +70,20 @@ async def test_the_last_error_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "tries"),
-    [(OSError, 3), ((KeyError, OSError), 3), (KeyError, 1), (lambda e: "away" in str(e), 3)],
+    ("error", "options", "tries"),
+    [
+        (OSError("away"), {"only": OSError}, 3),
+        (OSError("away"), {"only": (KeyError, OSError)}, 3),
+        (OSError("away"), {"only": KeyError}, 1),
+        (OSError("away"), {"only": lambda e: "away" in str(e)}, 3),
+        (ToolError("x"), {}, 3),
+        (ModelError("x"), {}, 3),
+        (StateUpdateError("x", "y"), {}, 1),  # a mistake of the program
+    ],
 )
-async def test_only_some_errors_are_worth_it(only: Any, tries: int) -> None:
-    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9), retry_policy=patient([], only=only)))
-    with pytest.raises(OSError, match="away"):
-        await lab.start()
-    assert lab.ran["a"] == tries
-
-
-@pytest.mark.parametrize(
-    ("error", "tries"),
-    [(ToolError("x"), 3), (ModelError("x"), 3), (StateUpdateError("x", "y"), 1)],
-)
-async def test_mistakes_of_the_program_are_not_retried(error: Exception, tries: int) -> None:
-    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9, lambda: error), retry_policy=patient([])))
+async def test_only_some_errors_are_worth_it(error: Exception, options: Any, tries: int) -> None:
+    retry = patient([], **options)
+    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9, lambda: error), retry_policy=retry))
     with pytest.raises(type(error)):
         await lab.start()
     assert lab.ran["a"] == tries

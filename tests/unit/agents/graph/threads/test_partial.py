@@ -22,34 +22,19 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.graph.threads.thread import GraphThread
-from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, fan, ids, settled, values_of
 from tests.unit.agents.graph.threads.test_keeping import PlainStore
-from tests.unit.agents.support import Died, DyingStore
+from tests.unit.agents.support import Died, DyingStore, WatchedStore
 
 
-class Scale(MemoryCheckpointStore):
+class Scale(WatchedStore):
     """Weighs what is written."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = 0
+    bytes = 0
 
-    async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
-        self.bytes += len(data)
-        return await super().save(checkpoint_id, data, **more)
-
-    async def claim(self, checkpoint_id: str, claim: str, **more: Any) -> int:
-        self.bytes += len(claim)
-        return await super().claim(checkpoint_id, claim, **more)
-
-    async def amend(self, checkpoint_id: str, change: str, **more: Any) -> int:
-        self.bytes += len(change)
-        return await super().amend(checkpoint_id, change, **more)
-
-    async def append(self, checkpoint_id: str, entry: str, **more: Any) -> None:
-        self.bytes += len(entry)
-        await super().append(checkpoint_id, entry, **more)
+    def at(self, write: str, text: str, *, before: bool) -> None:
+        if before:
+            self.bytes += len(text)
 
 
 def many(count: int) -> Any:
