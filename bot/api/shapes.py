@@ -375,7 +375,7 @@ class ApiResult(_Asked):
         default=None,
         min_length=1,
         max_length=100,
-        description="Of the start. Without it, the card says that the program told it later.",
+        description="Of the start; required after a second start. Without it, the card says so.",
     )
 
     @model_validator(mode="after")

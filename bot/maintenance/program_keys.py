@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from bot.audit.acts import Act
 from bot.audit.entries import note
@@ -76,37 +75,43 @@ class ProgramKeys:
             expires_ms=now_ms + milliseconds(lifetime),
         )
         await self.storage.programs.add_key(record)
-        made = record.public_id
-        await self._note(Act.KEY_MADE, program, record, made, expires_ms=record.expires_ms)
+        await note(
+            self.storage.audit,
+            Act.KEY_MADE,
+            key=record.public_id,
+            at_ms=now_ms,
+            about="",
+            by=self.by,
+            team_id=program.team_id,
+            name=record.public_id,
+            program=program.name,
+            owner=program.owner_id,
+            expires_ms=record.expires_ms,
+        )
         return record, key
 
     async def end(
         self, program: ProgramRecord, key: ProgramKeyRecord, *, at_ms: int | None = None
     ) -> bool:
         """End a key at a time, now by default; return False if it had ended before."""
-        ends_ms = self.clock() if at_ms is None else at_ms
+        now_ms = self.clock()
+        ends_ms = now_ms if at_ms is None else at_ms
         if await self.storage.programs.revoke(key.id, at_ms=ends_ms) is None:
             return False
-        ended = f"{key.public_id}:{ends_ms}"
-        await self._note(Act.KEY_REVOKED, program, key, ended, ends_ms=ends_ms)
-        return True
-
-    async def _note(
-        self, act: Act, program: ProgramRecord, key: ProgramKeyRecord, once: str, **times: Any
-    ) -> None:
         await note(
             self.storage.audit,
-            act,
-            key=once,
-            at_ms=self.clock(),
+            Act.KEY_REVOKED,
+            key=f"{key.public_id}:{ends_ms}",
+            at_ms=now_ms,
             about="",
             by=self.by,
             team_id=program.team_id,
             name=key.public_id,
             program=program.name,
             owner=program.owner_id,
-            **times,
+            ends_ms=ends_ms,
         )
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from bot.audit.acts import Act
 from bot.audit.entries import note
@@ -252,9 +252,7 @@ class WebhookEndpoints:
         self, act: Act, endpoint: WebhookEndpoint | None, program: ProgramRecord, count: int = 0
     ) -> None:
         """Record an act on an endpoint; without one, on the addresses of single requests."""
-        at_ms, more = self.clock(), dict[str, Any]()
-        if endpoint is not None:
-            more = {"url": endpoint.url, "full": endpoint.is_full, "count": count}
+        at_ms = self.clock()
         await note(
             self.storage.audit,
             act,
@@ -265,7 +263,9 @@ class WebhookEndpoints:
             team_id=program.team_id,
             name=endpoint.id if endpoint is not None else "callback_url",
             program=program.name,
-            **more,
+            url=endpoint.url if endpoint is not None else "",
+            full=endpoint.is_full if endpoint is not None else "",
+            count=count if endpoint is not None else "",
         )
 
 

@@ -45,6 +45,7 @@ _SEVERAL: Mapping[tuple[str, str], tuple[Act, ...]] = {
         Act.WEBHOOK_ROTATED,
         Act.WEBHOOK_REDRIVEN,
     ),
+    ("holds.py", "_note"): (Act.TRIGGER_HELD, Act.TRIGGER_LIFTED),
     ("policies.py", "__call__"): (Act.POLICY_LOADED, Act.POLICY_REFUSED),
 }
 """Functions that make entries of several acts."""
