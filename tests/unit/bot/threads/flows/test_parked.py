@@ -15,7 +15,7 @@ from bot.errors import ApprovalClosedError, NotApproverError, RefusalError
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Decision, Kind, Status
 from bot.records.approval_queries import of_turn
-from bot.records.switch import FreezeScope
+from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.card_for import card_for
 from bot.threads.runs.calls import Calls
 from storage.documents import update
@@ -28,6 +28,7 @@ PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
 ALL = FreezeScope()
+PAYING = FreezeScope(kind=ScopeKind.TOOL, name="pay")
 
 
 async def freeze(office: Office, scope: FreezeScope = ALL) -> None:
@@ -61,6 +62,16 @@ async def test_a_decision_that_has_become_too_old_is_asked_anew_after_the_liftin
     assert anew.approval_id != approval.approval_id
     await office.decide(anew, by=ADA)
     assert len(office.ran) == 1
+
+
+async def test_another_freeze_keeps_a_call_parked(storage: SqliteStores) -> None:
+    office, _ = await frozen_and_approved(storage, PAY, say("Paid."))
+    await freeze(office, PAYING)
+    await lift(office)
+    assert office.ran == []
+    await lift(office, "f2")
+    assert len(office.ran) == 1
+    assert (await office.acts()).count("parked") == 2
 
 
 async def test_of_two_calls_the_other_one_can_be_decided_meanwhile(storage: SqliteStores) -> None:
