@@ -114,7 +114,8 @@ class Thread(WorkDocument):
     """Number of claims in a row after a crash. It rises before the work begins, so that another
     crash during the work is counted."""
     parked_ms: int = 0
-    """Time since which calls of the open turn wait for the end of a freeze; 0 if none does."""
+    """Place among the threads with calls that wait for the end of a freeze: the time since which
+    they wait, or of the last try that failed; 0 if none waits."""
     parked_by: str = ""
     """Ids of the freezes that these calls wait for, with spaces between."""
     origin: RequestOrigin = RequestOrigin()
@@ -188,6 +189,8 @@ class Thread(WorkDocument):
         if parked_by is not None:
             parked_ms = (self.parked_ms or now_ms) if parked_by else 0
             parked = {"parked_by": parked_by, "parked_ms": parked_ms}
+        elif self.parked_ms and retry_ms is not None:
+            parked = {"parked_ms": now_ms}
         return self.changed(
             **parked,
             clean_fence=fence,

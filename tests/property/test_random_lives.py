@@ -87,7 +87,7 @@ LIVES = st.tuples(
     st.lists(STEPS, min_size=1, max_size=6),
 )
 FEW = settings(
-    max_examples=size(5, 300),
+    max_examples=size(5, 100),
     deadline=None,
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

@@ -45,6 +45,22 @@ async def test_an_unknown_thread_is_named(storage: Stores) -> None:
     assert await storage.threads.claim("T9", owner="a", now_ms=1, until_ms=2) is None
 
 
+async def test_i14_a_parked_thread_that_fails_lets_the_others_go_first(storage: Stores) -> None:
+    """Otherwise 25 threads that Slack refuses would keep all younger ones parked for ever."""
+    threads = storage.threads
+    for name, parked_ms in ((THREAD_ID, 1), (OTHER_ID, 2)):
+        await threads.ensure(
+            a_thread(thread_id=name, parked_ms=parked_ms, parked_by="f1", due_ms=5)
+        )
+    assert await threads.parked() == [(THREAD_ID, "f1"), (OTHER_ID, "f1")]
+    thread = await threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=100)
+    assert thread is not None
+
+    await threads.release(THREAD_ID, fence=thread.fence, wakes=0, now_ms=20, retry_ms=50)
+
+    assert await threads.parked() == [(OTHER_ID, "f1"), (THREAD_ID, "f1")]
+
+
 async def test_a_wake_makes_work_due(storage: Stores) -> None:
     await storage.threads.ensure(a_thread())
     assert await storage.threads.due(now_ms=10, limit=5) == []
