@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Literal
 
 import pytest
 from pydantic_ai.direct import model_request
@@ -83,6 +85,28 @@ async def test_a_call_without_a_gate_is_asked_about_with_the_terms_of_the_house(
     await made.resume({context.id: info.approve(by="UADA")})
     assert pay.calls == [{"x": 5}]
     assert house.noted == []
+
+
+@pytest.mark.parametrize("kind", ["approval", "review"])
+async def test_the_house_sees_all_that_code_wants_of_people(
+    kind: Literal["approval", "review"],
+) -> None:
+    code = Ask(
+        kind=kind,
+        rule="dear",
+        title="Pay Ben",
+        reason="It is more than usual.",
+        approvers=("UMIA", "UADA"),
+        expires_in=timedelta(hours=4),
+        remind_in=timedelta(hours=1),
+        escalate_in=timedelta(hours=2),
+        backups=("UBEN",),
+        exclude_editors=True,
+        terms="as written in code",
+    )
+    house = TestHouse(always(FILE))
+    await world(policy_gate(Plain("pay"), ByAmount({5: code})), house).run()
+    assert house.judged == [("pay", {"x": 5}, code, False)]
 
 
 async def test_the_rules_know_what_a_tool_says_of_itself() -> None:
