@@ -86,6 +86,16 @@ async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(storage: Sq
     assert counter.told(ADA) == "No one is on it right now, so there's nothing to change."
 
 
+async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStores) -> None:
+    counter, _ = await a_counter(storage)
+    await press(counter, ActionId.CLAIM, ADA)
+    voted = await press(counter, ActionId.APPROVE, BEN)
+
+    claim = voted.claim
+    assert (claim.by, claim.past) == ("", (ADA,))
+    assert len(voted.votes) == 1
+
+
 async def test_of_two_who_claim_at_once_one_has_it(storage: SqliteStores) -> None:
     counter, approval = await a_counter(storage)
     await asyncio.gather(

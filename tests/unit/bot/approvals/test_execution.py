@@ -80,6 +80,23 @@ async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
     assert state_of(office, approval) is ExecutionState.ENDED
 
 
+async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStores) -> None:
+    @tool(gate="approval")
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        raise RuntimeError(f"no account of {to} takes {amount}")
+
+    office = await asked(storage, PAY, say("Sorry."), make_agent=with_tool(pay))
+    approval = await office.the_approval()
+    await office.decide(approval)
+    run = drawn(office, approval)
+    assert run is not None
+    assert (run.state, run.text) == (
+        ExecutionState.FAILED,
+        "RuntimeError: no account of Mia takes 5",
+    )
+
+
 async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approval, Approval]:
     """A process that died in a call; another one has asked what became of it."""
     first = await asked(storage, PAY, dies_in_tools=True)

@@ -158,6 +158,18 @@ async def test_a_vote_that_comes_while_somebody_edits_is_on_record(storage: Sqli
     assert ("voted", ADA) in noted
 
 
+async def test_nobody_is_counted_twice_or_for_nothing(storage: SqliteStores) -> None:
+    office = await asked(storage, TWO)
+    await vote(office, ADA)
+    assert await refused(office, ADA) == "already_voted"
+    await vote(office, BEN)
+    assert await refused(office, CLEO) == "not_needed"
+    assert await refused(office, TOM) == "not_approver"
+    assert await refused(office, ROSA) == "own_request"
+    assert await refused(office, GUS) == "guest"
+    assert office.ran == []
+
+
 async def test_look_ups_that_take_too_long_refuse(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

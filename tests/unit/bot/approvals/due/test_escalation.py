@@ -62,6 +62,33 @@ def mentioned(approval: Approval) -> list[str]:
     return list(approval.escalation.mentioned)
 
 
+async def test_the_next_reminder_takes_the_place_of_the_one_before(storage: SqliteStores) -> None:
+    office = await asked(storage, STEPS)
+    await office.later(minutes=15)
+    await office.later(minutes=30)
+    assert [message.kind for message in office.notifier.asking.values()] == ["reminder"]
+    kept = (await office.the_approval()).reminders
+    assert [reminder.ts for reminder in kept] == [
+        message.ts for message in office.notifier.asking.values()
+    ]
+
+
+async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
+    storage: SqliteStores,
+) -> None:
+    office = an_office(storage, {"approve": [{"from": ["security"]}]})
+    office.directory.channels[CHANNEL] -= {SAM}
+    await office.hear(ASK)
+    assert told(office) == [("card", [SAM], SAM)]
+    (copy,) = (await office.the_approval()).copies
+    assert (copy.user, copy.channel, bool(copy.ts)) == (SAM, "DSAM", True)
+    await office.later(minutes=15)
+    assert told(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
+    await office.decide(await office.the_approval(), by=SAM)
+    assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
+    assert office.notifier.asking == {}
+
+
 async def test_a_direct_message_that_slack_never_takes_keeps_no_card_back(
     storage: SqliteStores,
 ) -> None:

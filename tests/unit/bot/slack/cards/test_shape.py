@@ -122,6 +122,13 @@ def test_the_text_for_notifications_changes_with_each_state() -> None:
     assert len(set(texts)) == len(texts)
 
 
+def test_nothing_is_said_twice() -> None:
+    card = said(draw(a_deploy()))
+    body = card[: card.index("countersign:")].split("accessibility_label", maxsplit=1)[0]
+    assert [body.count(word) for word in ("payments", "1.4.2", "production")] == [1, 1, 1]
+    assert '"Replicas "' in body
+
+
 def test_a_title_that_is_cut_leaves_out_no_argument() -> None:
     title = f"Deploy payments 1.4.2 to production {'x' * 200}"
     card = draw(a_deploy(title=title))
@@ -165,6 +172,13 @@ def test_each_argument_is_in_the_title_the_facts_or_counted(
 def test_a_risk_is_said_where_it_is_not_as_usual(risk: str, mark: str) -> None:
     line = draw(at_risk(risk)).blocks[0]["text"]["text"]
     assert line == "⏳ *Needs approval*" + (f"  ·  {mark}" if mark else "")
+
+
+def test_high_is_confirmed_and_critical_has_a_form() -> None:
+    high = buttons(draw(at_risk("high")))[ActionId.APPROVE]
+    assert {text["type"] for text in high["confirm"].values()} == {"plain_text"}
+    critical = buttons(draw(at_risk("critical")))[ActionId.APPROVE]
+    assert ("confirm" in critical, critical["text"]["text"]) == (False, "Approve…")
 
 
 def test_anyone_else_only_where_the_requester_is_left_out_and_in_the_group() -> None:

@@ -142,6 +142,15 @@ def buttons(home: dict[str, Any]) -> dict[str, str]:
     return {element["text"]["text"]: element["action_id"] for element in elements}
 
 
+async def test_what_waits_stands_there_with_one_button(counter: Counter) -> None:
+    home = await home_of(counter)
+    assert "1 waiting for you" in texts(home)
+    (item,) = [text for text in texts(home) if "Pay 5 to Mia" in text]
+    # 08:00 UTC of 15 January 2027, and eight hours: 11 AM in New York, on the same day there.
+    assert item == "Pay 5 to Mia\nExpires today 11:00 AM · Rosa Ortiz in #c1"
+    assert buttons(home)["Review"] == ActionId.DETAILS
+
+
 async def test_who_may_not_decide_has_an_empty_home(counter: Counter) -> None:
     home = await home_of(counter, ADA)
     assert "Nothing is waiting for you" in texts(home)

@@ -90,6 +90,13 @@ async def test_who_can_decide_reviews_and_is_told_why(counter: Counter) -> None:
     assert actions(view) == ["page", "reject", "edit", "hand_over"]
 
 
+async def test_all_arguments_stand_in_it_also_those_of_the_title(counter: Counter) -> None:
+    await counter.send(a_click(await counter.office.the_approval(), ActionId.DETAILS))
+    text = str(counter.views.opened[0])
+    for part in ("To: ", "Mia", "Amount: ", "How: ", "card"):
+        assert part in text
+
+
 async def test_who_asked_reads_why_they_cannot_decide_and_can_withdraw(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     await counter.send(a_click(approval, ActionId.DETAILS, ROSA))

@@ -16,10 +16,10 @@ from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
 from slack_sandbox.blockkit.rules import view_errors
 from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.test_votes import PAY, an_office
+from tests.unit.bot.approvals.test_votes import PAY, an_office, asked
 from tests.unit.bot.counter_stage import Counter, sent_by
 from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
-from tests.unit.bot.slack.listeners.test_home import MIA, ONE
+from tests.unit.bot.slack.listeners.test_home import MIA, ONE, rows
 
 THREAD = f"T1:{CHANNEL}:{ROOT}"
 
@@ -60,6 +60,18 @@ async def counter(storage: SqliteStores) -> Counter:
 def told(counter: Counter) -> str:
     notifier = counter.office.notifier
     return " ".join(text for _, text in [*notifier.whispers, *notifier.responses])
+
+
+async def test_ones_approvals_open_as_a_form(storage: SqliteStores) -> None:
+    office = await asked(storage, ONE)
+    office.directory.add(MIA, timezone="America/New_York")
+    counter = Counter.on(office)
+    assert (await counter.send(everywhere())).status == 200
+    (view,) = counter.views.opened
+    assert view_errors(view) == []
+    assert view["title"]["text"] == "My approvals"
+    assert rows(view["blocks"])[1].startswith("Pay 5 to Mia\nExpires today 11:00 AM")
+    assert view["blocks"][1]["accessory"]["text"]["text"] == "Review"
 
 
 async def test_of_more_than_a_page_the_form_says_how_many_there_are(storage: SqliteStores) -> None:
