@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agents import (
+    CheckpointClosedError,
     InterruptEvent,
     MemoryCheckpointStore,
     ResumeParams,
@@ -36,6 +37,8 @@ from agents.runs.document import Claim
 from agents.tools import event_key, publish
 from tests.unit.agents.support import (
     Asker,
+    Died,
+    DyingStore,
     Plain,
     World,
     brief,
@@ -183,6 +186,28 @@ async def test_155_a_stale_id_overwrites_nothing() -> None:
 
     assert await world.store.load("1") == before  # type: ignore[attr-defined]
     assert brief(await world.resume({new.id: yes(new)}))[-1] == "says done"
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+async def test_157_a_crash_after_the_claim_never_runs_a_call_twice(at: int) -> None:
+    pay = Plain("pay")
+    world = World([call("pay", id="c1"), say("done"), say("done")], [approval_gate(pay)])
+    await world.run()
+    (context,) = await world.pending()
+    inner = world.store
+    world.store = DyingStore(inner, at=at, before=False)  # type: ignore[arg-type]
+    with pytest.raises(Died):
+        await world.resume({context.id: yes(context)})
+    world.store = inner
+
+    if at == 4:
+        with pytest.raises(CheckpointClosedError):
+            await world.recover()
+    else:
+        events = await world.recover()
+        is_in_doubt = at == 2
+        assert isinstance(events[-1], InterruptEvent) == is_in_doubt
+    assert len(pay.calls) == (at != 2)
 
 
 async def test_a_store_that_refuses_a_new_id_is_believed() -> None:

@@ -123,6 +123,16 @@ async def test_151_a_token_that_was_used_before_stops_at_the_first_safe_point() 
     assert agent.steps == [1]
 
 
+async def test_151_a_run_that_ends_before_the_point_just_ends() -> None:
+    token = CancelToken()
+    token.cancel("after_model")
+    runner = Runner(Stepper(), checkpoint_store=MemoryCheckpointStore())
+
+    events = await collect(runner.query("hi", checkpoint_id="1", cancel=token))
+
+    assert brief(events) == ["says step 1", "says step 2", "says step 3"]
+
+
 async def test_151_the_timeout_makes_it_urgent() -> None:
     token = CancelToken()
     token.cancel("after_model", timeout=timedelta(0))

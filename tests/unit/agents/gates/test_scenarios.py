@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agents.chat.agent import ChatModelAgent
 from agents.core.asking.answers import Cancelled, Expired
 from agents.core.codec import Json
 from agents.core.errors import (
@@ -32,10 +33,13 @@ from agents.gates import (
     policy_gate,
     review_edit_gate,
 )
-from agents.models import call, say
+from agents.models import ScriptedModel, Turn, call, say
 from agents.policy import Ask, PolicyCall, Ruling
+from agents.runner import Runner
+from agents.runs.answers import ResumeParams
 from agents.tools import Tool
-from tests.unit.agents.support import Plain, World, brief, contexts
+from agents.workflows.agenttool import AgentTool
+from tests.unit.agents.support import Plain, World, brief, collect, contexts
 
 
 class AlwaysAsk:
@@ -169,6 +173,33 @@ async def test_d03_a_pile_of_all_gates_asks_one_after_the_other() -> None:
     ]
     assert pay.calls == [{"x": 1}]
     assert brief(events)[-1] == "says done"
+
+
+@pytest.mark.parametrize("kind", ["approval", "review", "policy", "human"])
+async def test_d03_e065_a_gate_around_an_agent_keeps_its_own_state(kind: str) -> None:
+    pay = Plain("pay")
+    inner_turns: list[Turn] = [call("pay", {"x": 1}, id="i1"), say("paid")]
+    outer_turns: list[Turn] = [call("Inner", {"request": "pay"}, id="o1"), say("done")]
+    inner_model, outer_model = ScriptedModel(inner_turns), ScriptedModel(outer_turns)
+    world = World([])
+
+    def runner() -> Runner:
+        inner = ChatModelAgent(name="Inner", model=inner_model, tools=[approval_gate(pay)])
+        gate = GATES[kind](AgentTool(inner))
+        agent = ChatModelAgent(name="Outer", model=outer_model, tools=[gate])
+        return world.runner(agent)
+
+    async def answer() -> list[object]:
+        (context,) = await runner().pending("1")
+        params = ResumeParams(targets={context.id: agreed(context.info)})
+        return list(await collect(runner().resume_with_params("1", params)))
+
+    await collect(runner().query("hi", checkpoint_id="1"))
+    assert inner_model.calls == 0
+    await answer()
+    assert (inner_model.calls, pay.calls) == (1, [])
+    await answer()
+    assert (inner_model.calls, outer_model.calls, pay.calls) == (2, 2, [{"x": 1}])
 
 
 @every_gate

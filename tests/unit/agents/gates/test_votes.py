@@ -231,6 +231,18 @@ async def test_who_agreed_for_a_gate_may_agree_again_to_what_was_filled_in() -> 
     assert paid == [(5, "Eve")]
 
 
+async def test_f6_who_agreed_outside_does_not_fill_in_what_was_open() -> None:
+    paid: list[tuple[int, str]] = []
+    stage = await asked(approval_gate(fill_arguments(to_whom(paid), ["to"])))
+    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
+    assert (
+        await stage.answer(stage.question(ParametersInfo).complete({"to": "Ben"}, by="UMIA"))
+        is None
+    )
+    assert "UMIA has agreed in another gate" in str(stage.refusals[0])
+    assert paid == []
+
+
 async def test_f7_lapse_after_a_second_approval_still_shows_the_first_call() -> None:
     reasons = ["too old"]
 

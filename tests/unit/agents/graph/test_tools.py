@@ -114,6 +114,15 @@ async def test_e136_a_graph_tool_with_an_approval_around_and_inside() -> None:
     assert lab.ran == {"validate": 1, "risk": 2, "execute": 1}
 
 
+async def test_e136_a_rejected_graph_tool_runs_nothing() -> None:
+    lab = empty()
+    world = banker(lab)
+    outer = contexts(await world.run())["c1"]
+    assert isinstance(outer.info, ApprovalInfo)
+    await world.resume({outer.id: outer.info.reject("no", by="U1")})
+    assert lab.ran == {}
+
+
 async def test_e136_a_small_transfer_asks_once() -> None:
     lab = empty()
     world = banker(lab, amount=10)

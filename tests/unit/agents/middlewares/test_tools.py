@@ -94,6 +94,16 @@ async def test_e061_an_error_in_the_middle_of_a_stream() -> None:
     assert "tool t#c1 failed: half a result\n[tool error] pipe broke" in brief(events)
 
 
+async def test_e061_nobody_reads_the_stream() -> None:
+    def body(_: dict[str, Json]) -> str:
+        stream_text("half")
+        raise ValueError
+
+    events = await a_world([Plain("t", body)], ToolErrorHandler(["t"])).run()
+
+    assert brief(events)[1] == "tool t#c1 failed: half\n[tool error] ValueError"
+
+
 @pytest.mark.parametrize("error", [CheckpointConflictError("1"), AgentConfigError("no")])
 async def test_what_ends_a_run_is_no_result(error: Exception) -> None:
     with pytest.raises(type(error)):

@@ -199,6 +199,25 @@ class Watch:
         return self.says or {"approvers": ["UBEN"]}
 
 
+async def test_i5_a_second_death_asks_again() -> None:
+    world, pay, _ = step_world()
+    await died_in_pay(world, pay)
+    asked = contexts(await world.recover())["c2"]
+
+    def die(_: dict[str, Json]) -> str:
+        raise Died
+
+    pay.body = die
+    with pytest.raises(Died):
+        await world.resume({asked.id: InDoubtResult(choice="again")})
+    pay.body = None
+    again = contexts(await world.recover())["c2"]
+
+    assert again.id != asked.id
+    assert isinstance(again.info, InDoubtInfo)
+    assert len(pay.calls) == 2
+
+
 async def test_i6_a_doubt_that_is_not_answered_stays() -> None:
     pay = Plain("pay")
     world = World(

@@ -85,6 +85,18 @@ async def test_2_an_approved_call_runs_and_nothing_is_told_twice() -> None:
     assert world.last_input == ["user-prompt:hi", "tool-call:", 'tool-return:pay ok {"x": 1}']
 
 
+async def test_7_an_answered_id_is_unknown() -> None:
+    world, pay = pay_world(call("pay", {}, id="c1"), call("pay", {}, id="c2"), say("done"))
+    first = contexts(await world.run())["c1"]
+    second = contexts(await world.resume({first.id: yes(first)}))["c2"]
+
+    with pytest.raises(UnknownInterruptError, match=second.id):
+        await world.resume({first.id: yes(first)})
+
+    assert len(pay.calls) == 1
+    assert [c.id for c in await world.pending()] == [second.id]
+
+
 async def test_8_without_answers_nothing_runs_and_ids_stay() -> None:
     world, _ = pay_world()
     store = world.store = CountingStore()

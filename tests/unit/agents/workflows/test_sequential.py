@@ -108,6 +108,17 @@ async def test_e098_an_answer_for_the_sequence_itself_is_refused() -> None:
     assert team.entered == ["pre run", "a1 run"]
 
 
+async def test_e099_each_agent_of_a_sequence_asks() -> None:
+    team = Team(lambda team: SequentialAgent("Seq", [team.asker("a1"), team.asker("a2")]))
+
+    first = pending(await team.run())["a1"]
+    second = pending(await team.resume({first.id: "1"}))["a2"]
+    last = await team.resume({second.id: "2"})
+
+    assert brief(last) == ["says a2 got 2"]
+    assert team.entered == ["a1 run", "a1 resume target", "a2 run", "a2 resume target"]
+
+
 async def test_e100_an_exit_after_an_approval_ends_the_sequence() -> None:
     pay = Plain("pay")
 
@@ -166,6 +177,17 @@ async def test_e101_a_writer_and_a_reviewer_in_a_loop() -> None:
     assert brief(last) == ["says ok", "action Exit()"]
     assert team.asked("Writer") == 2
     assert team.entered == ["Rev run", "Rev resume"] * 2
+
+
+async def test_e102_a_loop_counts_its_rounds_across_interrupts() -> None:
+    team = Team(lambda team: LoopAgent("L", [team.sayer("s"), team.asker("a")], max_iterations=3))
+
+    events = await team.run()
+    for number in range(3):
+        events = await team.resume({pending(events)["a"].id: str(number)})
+
+    assert brief(events) == ["says a got 2"]
+    assert team.entered == ["s run", "a run", "a resume target"] * 3
 
 
 @pytest.mark.parametrize("action", [BreakLoop(), Exit()])

@@ -114,6 +114,19 @@ async def test_a_no_ends_the_graph(value: object) -> None:
     assert "'b'" in state.reason
 
 
+async def test_g043_before_the_first_node() -> None:
+    lab = Lab(abc, {"interrupt_before": ["a"]})
+    assert (await lab.start()).next == ("a",)
+    assert lab.ran == {}
+
+
+async def test_e125_before_first_node() -> None:
+    lab = Lab(abc, {"interrupt_before": "*"})
+    assert values_of(await lab.start()) == ["a"]
+    assert lab.ran == {}
+    assert values_of(await lab.run(resume=True)) == ["b"]
+
+
 async def test_g043_e125_before_the_first_node() -> None:
     lab = Lab(abc, {"interrupt_before": "*"})
     result = await lab.start()
@@ -229,6 +242,16 @@ async def test_e127_an_edit_of_the_wrong_type(edit: object) -> None:
     assert await lab.state() == before
 
 
+async def test_e127_an_edit_that_cannot_be_stored() -> None:
+    lab = Lab(abc, {"interrupt_before": ["b"]})
+    await lab.start()
+    with pytest.raises(ResumeDataError):
+        await lab.run(resume=StateUpdate({"a": object()}))
+    with pytest.raises(ResumeDataError):
+        await lab.run(resume=object())
+    assert await lab.pending() == ["b"]
+
+
 async def test_one_of_several_before_holds_the_whole_step() -> None:
     lab = Lab(lambda lab: fan(a=lab.write("a"), b=lab.write("b")), {"interrupt_before": ["b"]})
     assert values_of(await lab.start()) == ["b"]
@@ -244,6 +267,11 @@ async def test_one_question_for_several_sends() -> None:
     lab = Lab(build, {"interrupt_before": ["w"]})
     assert values_of(await lab.start()) == ["w"]
     assert (await lab.run(resume=True)).values["log"] == ["1", "2"]
+
+
+async def test_e128_every_graph_has_a_state_to_show() -> None:
+    lab = Lab(lambda lab: chain(lab, a=lambda s: None), {"interrupt_before": ["a"]})
+    assert (await lab.start()).interrupts[0].state == {"log": []}
 
 
 async def test_e139_an_edit_of_the_graph_itself() -> None:
