@@ -30,6 +30,7 @@ from agents.core.scope import current_address
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, review_edit_gate
 from agents.gates.decorator import tool
+from agents.gates.rulings import GateState
 from tests.unit.agents.stage import Stage
 from tests.unit.agents.support import collect
 
@@ -304,6 +305,16 @@ async def test_lost_state_runs_nothing(till: Till) -> None:
     stage.point = replace(stage.point, state="what?")
     with pytest.raises(ToolError, match="has lost what it asked"):
         await stage.answer(info.approve())
+    assert till.paid == []
+
+
+async def test_state_that_was_tampered_with_runs_nothing(till: Till) -> None:
+    stage, info = await approval(till)
+    assert stage.point is not None
+    forged = GateState(info=info, approved=True, arguments={**FULL, "euros": 9}, digest=info.digest)
+    stage.point = replace(stage.point, state=encode(forged))
+    with pytest.raises(ToolError, match="nobody agreed"):
+        await stage.run()
     assert till.paid == []
 
 

@@ -47,6 +47,12 @@ async def test_empty_or_wrong_answer_is_refused_and_asked_on(answer: object) -> 
     assert stage.asked == before
 
 
+async def test_approval_is_not_an_answer() -> None:
+    stage, _ = await asked()
+    assert await stage.answer(ApprovalResult(approved=True)) is None
+    assert "expected FollowUpInfo or a text" in str(stage.refusals[0])
+
+
 async def test_nobody_answered() -> None:
     stage, _ = await asked()
     result = await stage.result(Expired(waited="8 hours"))

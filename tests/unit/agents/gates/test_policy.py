@@ -64,6 +64,14 @@ def staged(ruling: Ruling, **arguments: Json) -> tuple[Stage, Judge, Plain]:
     return Stage(policy_gate(pay, judge), arguments or {"x": 1}, why="They asked."), judge, pay
 
 
+async def test_allowed_call_runs_without_a_question() -> None:
+    stage, judge, pay = staged(Allow())
+    assert await stage.run() == ToolReturn('pay ok {"x": 1}')
+    assert pay.calls == [{"x": 1}]
+    assert len(judge.calls) == 1
+    assert stage.started
+
+
 async def test_policy_is_told_about_the_call() -> None:
     judge = Judge(Allow())
     stage = Stage(
@@ -74,6 +82,17 @@ async def test_policy_is_told_about_the_call() -> None:
     assert (call.tool, call.arguments, call.call_id) == ("pay", {"x": 1}, "c1")
     assert (call.address, call.thread, call.why) == ("agent:A;tool:pay:c1", "t1", "Why.")
     assert (call.tags, call.idempotent, dict(call.session)) == (("money",), True, {})
+
+
+async def test_policy_cannot_change_what_runs() -> None:
+    class Meddler:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            call.arguments["x"] = 99  # type: ignore[index]
+            return Allow()
+
+    pay = Plain("pay")
+    await Stage(policy_gate(pay, Meddler()), {"x": 1}).run()
+    assert pay.calls == [{"x": 1}]
 
 
 async def test_denied_call_runs_nothing_and_asks_nobody() -> None:
@@ -90,6 +109,30 @@ async def test_denied_call_runs_nothing_and_asks_nobody() -> None:
     result = await stage.run()
     assert result is not None
     assert "Reason: none was given." in result.text
+
+
+async def test_failing_policy_denies() -> None:
+    class Broken:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            raise ValueError("no")
+
+    pay = Plain("pay")
+    result = await Stage(policy_gate(pay, Broken()), {"x": 1}).run()
+    assert result is not None
+    assert result.outcome is ToolOutcome.REFUSED
+    assert "the policy failed" in result.text
+    assert pay.calls == []
+
+
+async def test_policy_that_asks_people_itself_denies() -> None:
+    class Asks:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            interrupt("may I?")
+
+    stage = Stage(policy_gate(Plain("pay"), Asks()), {"x": 1})
+    result = await stage.run()
+    assert result is not None
+    assert "it has to return `Ask`" in result.text
 
 
 async def test_question_of_a_policy_shows_its_rule_and_its_hints() -> None:
@@ -162,6 +205,14 @@ async def test_edit_is_judged() -> None:
     assert pay.calls == [{"x": 30}]
 
 
+async def test_edit_into_what_is_allowed_runs() -> None:
+    pay = Plain("pay")
+    stage = Stage(policy_gate(pay, LIMITS), {"x": 20})
+    await stage.run()
+    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 3}))
+    assert pay.calls == [{"x": 3}]
+
+
 @pytest.mark.parametrize(("x", "runs"), [(500, False), (2, True)])
 async def test_edit_in_a_gate_inside_is_judged_too(x: int, runs: bool) -> None:
     pay = Plain("pay")
@@ -171,6 +222,16 @@ async def test_edit_in_a_gate_inside_is_judged_too(x: int, runs: bool) -> None:
     assert (result is not None) is runs
     assert pay.calls == ([{"x": x}] if runs else [])
     assert bool(stage.refusals) is not runs
+
+
+async def test_policy_and_gate_ask_one_after_the_other() -> None:
+    pay = Plain("pay")
+    stage = Stage(policy_gate(approval_gate(pay), Judge(ASK)), {"x": 1})
+    await stage.run()
+    assert await stage.answer(stage.question(ReviewEditInfo).accept()) is None
+    assert await stage.answer(stage.question(ApprovalInfo).approve()) is not None
+    assert pay.calls == [{"x": 1}]
+    assert stage.tool.definition.gates == ("policy", "approval")
 
 
 def asking_tool() -> Tool:

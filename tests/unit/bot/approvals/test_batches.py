@@ -21,7 +21,7 @@ from tests.support.force import Forced, forced
 from tests.support.named import asked_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_click_inside, a_submission
-from tests.unit.bot.office import ADA, BEN, CHANNEL, THREAD_ID, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office
 
 
 def by_sre(**more: object) -> Forced:
@@ -171,6 +171,16 @@ async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStores)
     _, cards = await asked(storage, "a", "b")
     drawn = [json.dumps(card_for(approval, approvers_text="").blocks) for approval in cards]
     assert [ActionId.BATCH in text for text in drawn] == [False, True]
+
+
+async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
+    storage: SqliteStores,
+) -> None:
+    counter, cards = await asked(storage, "a", "b")
+    await counter.send(a_click(cards[1], ActionId.BATCH, ROSA))
+    await submitted(counter, cards[1], ticked(*cards), by=ROSA)
+    assert counter.views.opened == []
+    assert set((await states(storage)).values()) == {Status.PENDING}
 
 
 async def test_what_the_card_does_not_show_is_not_in_it(storage: SqliteStores) -> None:

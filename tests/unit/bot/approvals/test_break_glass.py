@@ -73,6 +73,23 @@ def drawn(approval: Approval) -> str:
     return json.dumps(card_for(approval, approvers_text="").blocks)
 
 
+@pytest.mark.parametrize("who", [MIA, ROSA])
+async def test_it_runs_at_once_and_everybody_who_could_have_decided_hears_of_it(
+    storage: SqliteStores, who: str
+) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    await counter.send(a_click(approval, ActionId.OVERRIDE, who))
+    assert counter.views.opened[-1]["callback_id"] == ActionId.OVERRIDE_MODAL
+    assert "C0ALERT" in json.dumps(counter.views.opened[-1])
+    await submitted(counter, who, a_form())
+    assert counter.office.ran == [("look", "a")]
+    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
+    assert await acts(storage) == ["broke_glass", "decided", "started"]
+    card = drawn(counter.office.notifier.cards[approval.approval_id])
+    assert all(words in card for words in (WHAT, WHY_NOW, "Override by"))
+
+
 @pytest.mark.parametrize(
     "more", [{"break_glass": "no"}, {"break_glass": "no", "always_ask": "yes"}]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,16 @@ async def hand_over(
 
 async def entries(office: Office) -> list[AuditEntry]:
     return list(await office.storage.audit.of_thread("", limit=100))
+
+
+async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
+    storage: SqliteStores,
+) -> None:
+    office = await asked(storage, ONE)
+    await hand_over(office, MIA, TOM)
+    office.directory.people[MIA] = replace(office.directory.people[MIA], is_deleted=True)
+
+    assert await refused(office, TOM) == "not_approver"
 
 
 @pytest.mark.parametrize(

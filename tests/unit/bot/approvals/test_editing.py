@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -190,6 +191,26 @@ async def test_a_policy_that_fails_is_no_rule_that_denies(room: Room) -> None:
     assert codes == ["lookup_failed", "rule_denies"]
 
 
+async def test_what_nobody_could_decide_is_refused(room: Room) -> None:
+    before = await room.ask()
+    refusal = await room.edit(before, 600)
+    assert isinstance(refusal, str)
+    assert refusal.startswith("no one could decide this: ")
+    assert "This needs 1 of UROSA, and none of them can approve it" in refusal
+    assert (await room.office.the_approval()).digest == before.digest
+
+
+async def test_setting_excludes_editors_under_each_rule(storage: SqliteStores) -> None:
+    room = Room(storage, replace(RULES, exclude_editors=True))
+    edited = await room.edit(await room.ask(), 7)
+    assert isinstance(edited, Approval)
+    assert edited.status is Status.PENDING
+    with pytest.raises(NotApproverError):
+        await room.office.decide(edited, by=ADA)
+    await room.office.decide(edited, by=BEN)
+    assert RAN == [7]
+
+
 @pytest.mark.parametrize("excluded", [False, True])
 async def test_edit_that_cannot_be_judged(room: Room, excluded: bool) -> None:
     before = excluding(await room.ask(), *(["editors"] if excluded else []))
@@ -226,4 +247,12 @@ async def test_i13_who_edited_before_the_last_editor_does_not_approve(room: Room
     again = await room.edit(both, 62)
     assert isinstance(again, Approval)
     assert (again.edits.by, again.edits.earlier) == (ADA, (BEN,))
+    assert RAN == []
+
+
+async def test_who_was_counted_does_not_edit(room: Room) -> None:
+    before = (await room.ask()).changed(counted=(ADA,))
+    for amount in (7, 200):
+        with pytest.raises(NotApproverError, match="can't edit"):
+            await room.edit(before, amount)
     assert RAN == []

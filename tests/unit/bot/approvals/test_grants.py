@@ -212,6 +212,19 @@ async def test_the_form_wants_a_reason_where_the_rule_does(
     assert why["optional"] is not bool(more)
 
 
+async def test_who_may_not_approve_gives_no_grant(storage: SqliteStores) -> None:
+    office = an_office(storage, looks("a"))
+    counter = Counter.on(office)
+    approval = await office.asked("<@UBOT> look")
+    form = a_form("1h", "2")
+    for who in (TOM, ROSA):
+        await counter.send(a_click(approval, ActionId.GRANT, who))
+        await counter.send(a_submission(approval, ActionId.GRANT_MODAL, form, who))
+    assert counter.views.opened == []
+    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
+    assert (await office.the_approval()).status is Status.PENDING
+
+
 async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores) -> None:
     """BEN has no right of his own; he gives the grant in the place of ADA, who is asked for it."""
     policy = forced(
@@ -227,6 +240,15 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores)
     await again(office, by=ADA)
     assert office.ran == [("look", "a")]
     assert (await office.the_approval()).arguments == {"what": "b"}
+
+
+async def test_another_ruling_voids_it(storage: SqliteStores) -> None:
+    force = by_sre()
+    office = an_office(storage, looks("a", "b"), force)
+    await granted(office)
+    force.rulebook = by_sre(max_age="5m").rulebook
+    await again(office)
+    assert office.ran == [("look", "a")]
 
 
 @pytest.mark.parametrize("what", ["removed", "deactivated", "lookup fails"])
@@ -519,6 +541,21 @@ async def test_11_10_of_two_parked_calls_one_uses_the_last_use(storage: SqliteSt
     assert len(office.ran) == 2
     left = {"b", "c"} - {str(what) for _, what in office.ran}
     assert (await office.the_approval()).arguments == {"what": left.pop()}
+    assert len((await the_grant(office)).uses) == 1
+
+
+async def test_of_two_calls_at_once_one_uses_the_last_use(storage: SqliteStores) -> None:
+    calls: list[Turn] = [
+        *looks("a"),
+        [call("look", {"what": name}, id=f"c-{name}") for name in ("b", "c")],
+        say("done"),
+    ]
+    office = an_office(storage, calls)
+    await granted(office, times="1")
+    await again(office)
+    assert len(office.ran) == 2
+    await office.decide(await office.the_approval(), by=ADA)
+    assert len(office.ran) == 3
     assert len((await the_grant(office)).uses) == 1
 
 

@@ -105,6 +105,14 @@ async def test_a_withdrawal_needs_no_look_up_and_no_fresh_card(storage: SqliteSt
     assert withdrawn.status is Status.WITHDRAWN
 
 
+async def test_after_the_deadline_there_is_nothing_to_withdraw(storage: SqliteStores) -> None:
+    office = await an_office(storage)
+    approval = await office.the_approval()
+    office.clock.now_ms = approval.expires_ms
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
+
+
 async def test_what_has_begun_to_run_is_not_taken_back(storage: SqliteStores) -> None:
     office = await an_office(storage)
     doubt = (await office.the_approval()).changed(approval_id=f"apr_{'d' * 32}", kind=Kind.DOUBT)

@@ -11,7 +11,7 @@ from agents.models import call, say
 from bot.approvals.changes import redrawn
 from bot.audit.acts import Act
 from bot.audit.report import story
-from bot.errors import DeliveryError, NotApproverError, OutdatedCardError
+from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.observability.events import context
 from bot.ports.notifier import Newest
 from bot.ports.people import Person
@@ -125,6 +125,20 @@ async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -
         await office.approvals.rebind(outdated, changed, actor=an_actor(BEN))
     assert await refusals(storage) == [(ADA, str(refused.value)), (BEN, str(late.value))]
     assert late.value.approval_id == approval.approval_id
+
+
+async def test_an_approval_is_closed_from_the_moment_of_its_expiry(
+    storage: SqliteStores,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    approval = await office.asked(ASK)
+    name, shown = approval.approval_id, approval.digest
+    office.clock.forward(seconds=(approval.expires_ms - office.clock() - 1) / 1000)
+    await office.approvals.get_decidable(name, an_actor(ADA), shown=shown)
+    office.clock.forward(seconds=0.001)
+    assert office.clock() == approval.expires_ms
+    with pytest.raises(ApprovalClosedError):
+        await office.approvals.get_decidable(name, an_actor(ADA), shown=shown)
 
 
 async def test_a_reminder_finds_a_requester_who_left_unseen(storage: SqliteStores) -> None:

@@ -144,6 +144,20 @@ def claimed_on(office: Office) -> list[str]:
     return [str(card.blocks[0]["text"]["text"]) for card in drawn]
 
 
+async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
+    storage: SqliteStores,
+) -> None:
+    quiet = {"quiet": {"from": "00:00", "until": "23:59"}, "timezone": "UTC"}
+    office = await asked(storage, STEPS, file=quiet)
+    approval = await office.the_approval()
+    assert mentioned(approval) == []
+    assert [reminder.kind for reminder in approval.reminders] in (["quiet"], [])
+    await office.later(hours=1)
+    assert (await office.the_approval()).escalation.steps == 1
+    assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
+    assert (await office.acts()).count("escalated") == 1
+
+
 async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> None:
     ask = {"approve": [{"from": ["security"]}, {"from": ["sre"]}], "route": "dm"}
     office = await asked(storage, ask)
@@ -189,6 +203,17 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     assert [message[0] for message in told(second)] == [kind]
     assert (await second.acts()).count(note) == 1
     assert (await second.the_approval()).escalation.told == (minutes == 60)
+
+
+async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> None:
+    office = await asked(storage, STEPS)
+    office.notifier.lost.add("nudge")
+    await office.later(minutes=15)
+    office.notifier.lost.clear()
+    await office.later(minutes=5)
+    assert told(office) == [("reminder", ["S0SRE"], "")]
+    (kept,) = (await office.the_approval()).reminders
+    assert [kept.ts] == [message.ts for message in office.notifier.asking.values()]
 
 
 async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(

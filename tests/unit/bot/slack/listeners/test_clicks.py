@@ -21,6 +21,17 @@ async def test_a_value_that_is_not_ours(counter: Counter, subtests: pytest.Subte
     await nothing_comes_of(counter, subtests, [(ActionId.APPROVE, value) for value in values])
 
 
+@pytest.mark.parametrize(
+    "action",
+    ["countersign:", "countersign:value", "countersign:approve ", "countersign:edit_modal"],
+)
+async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
+    click = a_click(await counter.office.the_approval(), action)
+    assert (await counter.send(click)).status == 200
+    assert "isn't one I made" in counter.told(ADA)
+    await is_untouched(counter)
+
+
 async def test_a_button_that_is_not_ours_or_of_another_card(
     counter: Counter, subtests: pytest.Subtests
 ) -> None:

@@ -116,6 +116,16 @@ async def test_who_asked_reads_which_group_can_decide(storage: SqliteStores) -> 
     assert words in [block["text"]["text"] for block in view["blocks"] if block["type"] == "alert"]
 
 
+@pytest.mark.parametrize("who", [ROSA, "UGUS", "USTRANGER"])
+async def test_a_review_of_somebody_without_a_right_approves_nothing(
+    counter: Counter, who: str
+) -> None:
+    approval = await counter.office.the_approval()
+    sent = a_submission(approval, ActionId.REVIEW_MODAL, typed("reason", "fine"), who)
+    assert json.loads((await counter.send(sent)).body)["response_action"] == "update"
+    await is_untouched(counter)
+
+
 # ---- pages -------------------------------------------------------------------------------------
 
 
@@ -453,6 +463,12 @@ async def test_the_form_lists_what_waits_and_whose_right_a_new_one_ends(
     counter.office.clock.forward(seconds=1)
     answer = await counter.send(a_submission(approval, ActionId.HAND_OVER_MODAL, handing(BEN)))
     assert "instead of <@UTOM>." in answer.body
+
+
+async def test_who_has_no_right_hands_nothing_over(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    await counter.send(a_click(approval, ActionId.HAND_OVER, ROSA))
+    assert counter.views.opened == []
 
 
 def asking(text: str, to: object) -> dict[str, Any]:

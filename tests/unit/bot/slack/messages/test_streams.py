@@ -123,6 +123,17 @@ async def test_a_workspace_without_streaming_is_remembered(reason: str) -> None:
     assert not scene.streaming.is_in("C1")
 
 
+async def test_a_lost_answer_does_not_start_a_second_stream() -> None:
+    scene = Scene()
+    scene.slack.failing["chat.startStream"] = "no answer in time"
+    stream = scene.native()
+    await scene.feed(stream, "one ", "two ", "three ")
+    assert scene.slack.methods() == ["chat.startStream"]
+    await stream.finish("one two three ")
+    assert scene.slack.finished == [("", "one two three ")]
+    assert scene.streaming.is_in("C1")
+
+
 async def test_a_stream_that_breaks_is_finished_by_update() -> None:
     scene = Scene()
     stream = scene.native()

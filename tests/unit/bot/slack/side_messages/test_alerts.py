@@ -139,6 +139,14 @@ def test_a_grant_that_is_over_says_why_and_cannot_be_stopped(
     assert card.blocks[-1]["accessory"]["action_id"] == ActionId.DETAILS
 
 
+def test_names_that_may_differ_are_never_markup() -> None:
+    wide = GRANT.changed(vary=(ODD, "version"))
+    card = grant_card(wide, an_approval().changed(title=ODD), now_ms=NOW)
+    assert message_errors({"text": card.text, "blocks": card.blocks}) == []
+    assert "version, in this thread" in str(card.blocks[-1])
+    assert "<!channel>" not in card.text
+
+
 @dataclass
 class Wall:
     """Notes what is shown, and over which message."""

@@ -69,6 +69,11 @@ def test_the_menu_has_what_decides_nothing() -> None:
     assert "👀 *<@UADA> is on it*" in said(drawn(claimed))
 
 
+def test_a_critical_call_is_not_put_off() -> None:
+    critical = under(TERMS.model_copy(update={"risk": "critical"}))
+    assert "Snooze…" not in options(drawn(critical))
+
+
 def test_a_claim_that_has_ended_is_not_shown() -> None:
     ended = CardClaim().taken("UADA", 1_000).ended(2_000)
     card = drawn(an_approval().changed(claim=ended))
@@ -93,6 +98,17 @@ def test_a_card_has_the_newest_questions() -> None:
     card = said(drawn(an_approval().changed(dialog=tuple(many))))
     assert "2 earlier questions" in card
     assert ("question-1" in card, "question-2" in card) == (False, True)
+
+
+def test_words_of_people_are_never_markup() -> None:
+    asked = Comment(by="UADA", text=ODD, at_ms=1)
+    asked = with_answer(asked, by="UROSA", text=ODD, ts="1.1")
+    card = drawn(an_approval().changed(dialog=(asked,)))
+    message = question_message(an_approval(), by="UADA", text=ODD, mentions=["UROSA"], link="")
+    assert message_errors({"text": message.text, "blocks": message.blocks}) == []
+    for shown in (card, message):
+        assert "*bold*" not in mrkdwn_of(shown)
+        assert "<!channel>" not in shown.text
 
 
 def test_a_question_mentions_all_who_asked_for_it() -> None:

@@ -92,6 +92,15 @@ async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStor
     assert await office.inbox.receive(to_ada) is None
 
 
+async def test_a_guest_cannot_answer_a_question(storage: SqliteStores) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, say("x")])
+    await office.hear(ASK)
+    await office.hear("a million", user_id=GUS, ts="1800000000.000002")
+    assert len(await office.open_approvals()) == 1
+    assert "Guests" in office.notifier.whispers[-1][1]
+
+
 async def test_a_failed_look_up_keeps_the_message(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     office.directory.is_down = True
@@ -110,6 +119,25 @@ async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     for shown in ("", "0" * 32):
         with pytest.raises(OutdatedCardError):
             await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown=shown)
+
+
+async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> None:
+    first = Office(storage, [PAY])
+
+    async def dies(*_: object, **__: object) -> frozenset[str]:
+        raise KilledError
+
+    add, storage.approvals.insert = storage.approvals.insert, dies  # type: ignore[method-assign]
+    with pytest.raises(KilledError):
+        await first.hear(ASK)
+    first.queue.drop()
+    storage.approvals.insert = add  # type: ignore[method-assign]
+    second = Office(storage, [say("Paid.")], clock=first.clock)
+    await second.later(minutes=1)
+    approval = await second.the_approval()
+    assert second.notifier.posts == [approval.approval_id]
+    await second.decide(approval)
+    assert len(second.ran) == 1
 
 
 async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:

@@ -48,6 +48,17 @@ async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Of
     return office, await storage.approvals.get(approval.approval_id)
 
 
+async def test_a_restart_forgets_no_parked_call(storage: SqliteStores) -> None:
+    first, _ = await frozen_and_approved(storage, PAY)
+    first.queue.drop()
+    second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
+    second.clock.forward(minutes=5)
+    await second.later()
+    assert second.ran == []
+    await lift(second)
+    assert (len(second.ran), second.shown()[-1]) == (1, "Paid.")
+
+
 async def test_a_decision_that_has_become_too_old_is_asked_anew_after_the_lifting(
     storage: SqliteStores,
 ) -> None:
