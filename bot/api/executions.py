@@ -370,10 +370,12 @@ class ProgramExecutions:
             detail = "Call start first; nothing has started."
             raise ApiProblemError("not-started", detail, request=name)
         proof = hashlib.sha256(token.encode()).hexdigest() if token is not None else None
-        if is_of_another_start(approval, proof):
+        # `unknown` ends nothing, so a program that lost its token in a crash has people asked.
+        is_bare = result.outcome == "unknown" and token is None
+        if not is_bare and is_of_another_start(approval, proof):
             raise await self._refused(approval, result, _OTHER_START)
         if result.outcome == "unknown":
-            return await self._doubt(approval)
+            return await self._not_known(approval, result)
         write = self._told(approval, result)
 
         def told(now: Approval) -> Approval | None:
@@ -433,6 +435,16 @@ class ProgramExecutions:
             proven=result.token is not None,
             program=approval.origin.program_name,
         )
+
+    async def _not_known(self, approval: Approval, result: ApiResult) -> Approval:
+        """Ask people about a call whose program does not know the outcome, unless it is known."""
+        match approval.execution.state:
+            case ExecutionState.STARTED:
+                return await self._doubt(approval)
+            case ExecutionState.DOUBT:
+                return approval
+            case _:
+                raise await self._refused(approval, result, _OTHER_RESULT)
 
     async def _doubt(self, approval: Approval) -> Approval:
         """Ask people what happened to a call that was started."""

@@ -315,7 +315,7 @@ async def test_a_late_result_after_run_again_is_refused_and_on_record(
     assert told.detail["why"]
 
 
-@pytest.mark.parametrize("outcome", ["running", "ran", "failed", "not_run", "unknown"])
+@pytest.mark.parametrize("outcome", ["running", "ran", "failed", "not_run"])
 @pytest.mark.parametrize("is_lost", [False, True], ids=["runs", "in doubt"])
 async def test_a_late_result_without_a_token_never_counts_for_the_second_start(
     storage: SqliteStores, outcome: str, is_lost: bool
@@ -336,6 +336,37 @@ async def test_a_late_result_without_a_token_never_counts_for_the_second_start(
     for _ in range(2):
         after = await programs.report(a_caller(), request.id, proven)
         assert (after.execution.state, after.execution.summary) == ("ran", "It ran.")
+
+
+async def test_a_program_that_lost_a_later_token_has_people_asked_at_once(
+    storage: SqliteStores,
+) -> None:
+    """Nothing ends by it, and who still has the token may prove a result."""
+    office = an_office(storage)
+    programs, request = programs_of(office), await lost(office)
+    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    second = await programs.executions.start(a_caller(), request.id, a_start(request))
+    told = await programs.report(a_caller(), request.id, a_result("unknown"))
+    assert told.execution.state == "unknown"
+    proven = a_result("ran", summary="It ran.", token=second.token)
+    assert (await programs.report(a_caller(), request.id, proven)).execution.state == "ran"
+
+
+async def test_nobody_is_asked_about_a_call_whose_result_is_known(storage: SqliteStores) -> None:
+    office = an_office(storage)
+    programs, request = programs_of(office), await approved(office)
+    await programs.executions.start(a_caller(), request.id, a_start(request))
+    await programs.report(a_caller(), request.id, a_result("ran", summary="It ran."))
+    with pytest.raises(ApiProblemError, match="result-known"):
+        await programs.report(a_caller(), request.id, a_result("unknown"))
+    record = await the_record(office, request)
+    assert record.execution.state is ExecutionState.ENDED
+    (only,) = (
+        await storage.approvals.find(
+            {"thread_id": record.thread_id}, sort=["created_ms", "position"]
+        )
+    ).documents
+    assert only == record
 
 
 async def test_the_token_of_the_first_start_never_ends_the_second_one_in_doubt(
