@@ -173,25 +173,3 @@ async def test_m4_what_cannot_be_read_is_counted_without_reading_the_archive(
 
     assert after <= before + 10
     await storage.close()
-
-
-async def test_m2_grants_that_cannot_be_read_are_named(storage: Stores) -> None:
-    key = f"{THREAD_ID}:grant:1"
-    await storage.grants.add(a_grant(key, due_ms=1))
-    await spoil(storage, "grants", key, **NEWER)
-    await storage.grants.due(now_ms=NOW, limit=5)
-
-    assert await storage.count_unreadable() == 1
-    assert [record.record_id for record in await storage.unreadable(limit=5)] == [key]
-
-
-async def test_m2_grants_that_cannot_be_read_starve_no_other(storage: Stores) -> None:
-    for number in range(5):
-        name = f"{THREAD_ID}:grant:{number}"
-        await storage.grants.add(a_grant(name, due_ms=number + 1))
-        await spoil(storage, "grants", name, **NEWER)
-    await storage.grants.add(a_grant(f"{THREAD_ID}:grant:good", due_ms=90))
-
-    grants = [grant for _ in range(3) for grant in await storage.grants.due(now_ms=NOW, limit=5)]
-
-    assert {grant.grant_id for grant in grants} == {f"{THREAD_ID}:grant:good"}

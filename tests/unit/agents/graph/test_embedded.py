@@ -38,7 +38,7 @@ from agents.graph import (
 )
 from agents.models import Turn, call, say
 from agents.tools.call import execute
-from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
+from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 from tests.unit.agents.support import Plain
 
 
@@ -82,32 +82,6 @@ async def test_e116_no_answer_is_no_answer() -> None:
     with pytest.raises(ResumeDataError, match="is a int, expected str; answer again"):
         await lab.run(resume_map={question: 3})
     assert (await lab.run(resume="x")).values["a"] == "st-a+x"
-
-
-async def test_e118_a_new_input_starts_over() -> None:
-    lab = Lab(lambda lab: chain(lab, a=ask(lab, "a")))
-    old = ids(await lab.start())
-    assert ids(await lab.start()) != old
-
-
-async def test_e121_one_plain_two_ask() -> None:
-    def build(lab: Lab) -> StateGraph:
-        graph = fan(a=lab.write("a", a="Xa"), b=ask(lab, "b"), c=ask(lab, "c"))
-        graph.add_node("d", lab.write("d"))
-        return graph.add_edge(["a", "b", "c"], "d")
-
-    lab = Lab(build)
-    first = await lab.start()
-    assert values_of(first) == ["b?", "c?"]
-    assert [interrupt.address for interrupt in first.interrupts] == [
-        "runnable:graph;node:b",
-        "runnable:graph;node:c",
-    ]
-    result = await lab.answer({"b?": "B"})
-    assert ids(result) == ids(first)[1:]
-    result = await lab.answer({"c?": "C"})
-    assert result.values == {"a": "Xa", "b": "st-b+B", "c": "st-c+C", "log": ["d"]}
-    assert lab.ran == {"a": 1, "b": 2, "c": 2, "d": 1}
 
 
 async def run_tool(tool: Any, call_id: str, arguments: Mapping[str, Any]) -> str:

@@ -160,24 +160,6 @@ async def test_the_first_middleware_is_the_outermost() -> None:
     assert seen[-2:] == ["2 after_agent done", "1 after_agent done"]
 
 
-async def test_e064_an_interrupt_in_before_model() -> None:
-    asking = Asking("before_model")
-    world = World([say("done")], options={"middlewares": [asking]})
-
-    first = await world.run()
-
-    (context,) = contexts(first).values()
-    assert str(context.address) == "agent:A"
-    assert context.is_root_cause
-    assert context.parent is not None
-    assert str(context.parent.address) == "agent:A"
-    assert context.info == "Asking.before_model?"
-    assert [model.calls for model in world.models] == [0]
-    assert brief(await world.resume({context.id: "go"})) == ["says done"]
-    assert asking.got == [("Asking state", "go")]
-    assert sum(model.calls for model in world.models) == 1
-
-
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
 async def test_e064_each_hook_may_ask(hook: str, durability: str) -> None:

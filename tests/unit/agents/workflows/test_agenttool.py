@@ -21,7 +21,6 @@ from agents.core.errors import (
 )
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
-from agents.gates.followup import follow_up_tool
 from agents.models import Turn, call, say
 from agents.workflows import LoopAgent, ParallelAgent, SequentialAgent
 from agents.workflows.agenttool import AgentTool, AgentToolInfo
@@ -124,27 +123,6 @@ async def test_e082_e083_two_agent_tools_are_answered_one_by_one() -> None:
     last = await team.resume({second.id: yes(second)})
     assert brief(last) == ["tool I2#o2 ran: two", "says done"]
     assert (team.asked("Outer"), team.asked("I1"), team.asked("I2")) == (2, 2, 2)
-
-
-async def test_e083_the_inner_agent_asks_twice() -> None:
-    def build(team: Team) -> Agent:
-        return team.chat("Outer", AgentTool(team.chat("Inner", follow_up_tool("ask"))))
-
-    asks = [call("ask", {"questions": ["?"]}, id=name) for name in ("f1", "f2")]
-    team = Team(
-        build,
-        {
-            "Outer": [call("Inner", REQUEST, id="o1"), say("outer done")],
-            "Inner": [*asks, say("inner done")],
-        },
-    )
-    context = pending(await team.run())["f1"]
-    events = await team.resume({context.id: "A"})
-    assert brief(events) == ["INT agent:Outer;tool:Inner:o1;agent:Inner;tool:ask:f2"]
-    last = await team.resume({pending(events)["f2"].id: "B"})
-
-    assert brief(last) == ["tool Inner#o1 ran: inner done", "says outer done"]
-    assert (team.asked("Inner"), team.asked("Outer")) == (3, 2)
 
 
 async def test_e085_a_workflow_as_a_tool() -> None:
@@ -291,37 +269,6 @@ async def test_e065_a_gate_around_an_agent_tool_with_a_gate_inside() -> None:
     last = await refused.resume({outer.id: no(outer)})
     assert brief(last)[0].startswith("tool Inner#o1 rejected: ")
     assert refused.asked("Inner") == 0
-
-
-async def test_e079_an_answer_for_the_tool_level_is_refused() -> None:
-    pay = Plain("pay")
-    team = two_levels(pay, Plain("log"))
-    context = pending(await team.run())["i1"]
-    assert context.parent is not None
-    assert context.parent.parent is not None
-    assert context.parent.parent.info == AgentToolInfo(agent_name="Inner")
-
-    with pytest.raises(ResumeDataError, match="“agent tool interrupt” asks nothing itself"):
-        await team.resume({context.parent.parent.id: "x"})
-
-    assert pending(await team.resume({}))["i1"].id == context.id
-    assert pay.calls == []
-    with pytest.raises(ResumeDataError):
-        await team.resume({context.parent.id: "x"})
-
-
-@pytest.mark.parametrize("answer", [None, "x"])
-async def test_e074_an_agent_takes_no_answer_for_its_calls(answer: object) -> None:
-    pay = Plain("pay")
-    team = two_levels(pay, Plain("log"))
-    context = pending(await team.run())["i1"]
-    assert context.parent is not None
-
-    with pytest.raises(ResumeDataError):
-        await team.resume({context.parent.id: answer})
-
-    assert pending(await team.resume({}))["i1"] == context
-    assert pay.calls == []
 
 
 async def test_e074_e079_an_answer_for_what_asks_nothing_itself_is_refused() -> None:

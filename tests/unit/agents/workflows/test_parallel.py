@@ -226,22 +226,6 @@ async def test_branches_stop_when_nobody_reads_on() -> None:
     assert stopped == ["w"]
 
 
-async def test_e109_branches_in_a_loop() -> None:
-    def build(team: Team) -> Agent:
-        row = ParallelAgent("Par", [team.asker("a1"), team.sayer("a2")])
-        return LoopAgent("Loop", [row], max_iterations=2)
-
-    team = Team(build)
-    first = await team.run()
-    second = await team.resume({pending(first)["a1"].id: "1"})
-    assert str(pending(second)["a1"].address) == "agent:Loop;agent:Par:2;agent:a1"
-    last = await team.resume({pending(second)["a1"].id: "2"})
-
-    assert brief(last) == ["says a1 got 2"]
-    counts = [team.entered.count(entry) for entry in ("a1 run", "a1 resume target", "a2 run")]
-    assert counts == [2, 2, 2]
-
-
 async def test_e102_e109_branches_in_a_loop() -> None:
     def build(team: Team) -> Agent:
         row = ParallelAgent("Par", [team.asker("a1"), team.sayer("a2")])

@@ -179,17 +179,6 @@ async def test_e101_a_writer_and_a_reviewer_in_a_loop() -> None:
     assert team.entered == ["Rev run", "Rev resume"] * 2
 
 
-async def test_e102_a_loop_counts_its_rounds_across_interrupts() -> None:
-    team = Team(lambda team: LoopAgent("L", [team.sayer("s"), team.asker("a")], max_iterations=3))
-
-    events = await team.run()
-    for number in range(3):
-        events = await team.resume({pending(events)["a"].id: str(number)})
-
-    assert brief(events) == ["says a got 2"]
-    assert team.entered == ["s run", "a run", "a resume target"] * 3
-
-
 @pytest.mark.parametrize("action", [BreakLoop(), Exit()])
 async def test_e103_a_break_ends_the_loop_and_an_exit_all(action: BreakLoop | Exit) -> None:
     def build(team: Team) -> Agent:

@@ -114,19 +114,6 @@ async def test_a_no_ends_the_graph(value: object) -> None:
     assert "'b'" in state.reason
 
 
-async def test_g043_before_the_first_node() -> None:
-    lab = Lab(abc, {"interrupt_before": ["a"]})
-    assert (await lab.start()).next == ("a",)
-    assert lab.ran == {}
-
-
-async def test_e125_before_first_node() -> None:
-    lab = Lab(abc, {"interrupt_before": "*"})
-    assert values_of(await lab.start()) == ["a"]
-    assert lab.ran == {}
-    assert values_of(await lab.run(resume=True)) == ["b"]
-
-
 async def test_g043_e125_before_the_first_node() -> None:
     lab = Lab(abc, {"interrupt_before": "*"})
     result = await lab.start()
@@ -240,16 +227,6 @@ async def test_e127_an_edit_of_the_wrong_type(edit: object) -> None:
     with pytest.raises(ResumeDataError):
         await lab.run(resume=edit)
     assert await lab.state() == before
-
-
-async def test_e127_an_edit_that_cannot_be_stored() -> None:
-    lab = Lab(abc, {"interrupt_before": ["b"]})
-    await lab.start()
-    with pytest.raises(ResumeDataError):
-        await lab.run(resume=StateUpdate({"a": object()}))
-    with pytest.raises(ResumeDataError):
-        await lab.run(resume=object())
-    assert await lab.pending() == ["b"]
 
 
 async def test_one_of_several_before_holds_the_whole_step() -> None:

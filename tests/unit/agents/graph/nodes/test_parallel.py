@@ -50,24 +50,6 @@ async def test_g023_one_value_for_two_is_refused() -> None:
     assert lab.ran == {"a": 1, "b": 1}
 
 
-async def test_g025_unknown_id_alone() -> None:
-    lab = Lab(pair)
-    result = await lab.start()
-    with pytest.raises(UnknownInterruptError) as caught:
-        await lab.run(resume_map={"nobody": 1})
-    assert caught.value.pending == tuple(ids(result))
-    assert len(await lab.graph.history("t")) == 1
-
-
-async def test_g026_known_and_unknown_together() -> None:
-    lab = Lab(pair)
-    result = await lab.start()
-    with pytest.raises(UnknownInterruptError):
-        await lab.run(resume_map={ids(result)[0]: 1, "nobody": 1})
-    assert ids(await lab.state()) == ids(result)
-    assert lab.ran == {"a": 1, "b": 1}
-
-
 async def test_g025_g026_an_unknown_id_alone_or_beside_a_known_one() -> None:
     lab = Lab(pair)
     result = await lab.start()
@@ -137,24 +119,6 @@ async def test_g034_a_slow_sibling_is_not_cancelled() -> None:
     assert (await lab.start()).values["a"] == 1
     await lab.answer({"b?": "B"})
     assert lab.ran["a"] == 1
-
-
-async def test_g035_a_failed_sibling_runs_again() -> None:
-    def fail(state: State) -> object:
-        lab.ran["a"] += 1
-        if lab.ran["a"] == 1:
-            raise ValueError("boom")
-        return {"a": 1}
-
-    lab = Lab(lambda lab: fan(a=fail, b=lab.ask("b", "b?")))
-    with pytest.raises(ValueError, match="boom"):
-        await lab.start()
-    state = await lab.state()
-    assert (state.next, values_of(state)) == (("a", "b"), ["b?"])
-    assert [task.error for task in state.tasks] == ["ValueError: boom", None]
-    result = await lab.answer({"b?": "B"})
-    assert (result.values["a"], result.values["b"]) == (1, "B")
-    assert lab.ran == {"a": 2, "b": 2, "b done": 1}
 
 
 async def test_g035_e134_a_failed_sibling_runs_again() -> None:
@@ -250,20 +214,6 @@ async def test_g038_send_keeps_each_its_own_input() -> None:
     assert (await lab.answer({"ok x?": 1})).values["log"] == ["x=1", "y=2"]
 
 
-async def test_g040_two_questions_beside_one() -> None:
-    lab = Lab(lambda lab: fan(a=lab.ask("a", "A1", "A2"), b=lab.ask("b", "B")))
-    first = await lab.start()
-    result = await lab.answer({"A1": 1})
-    assert values_of(result) == ["A2", "B"]
-    assert result.next == ("a", "b")
-    assert ids(result)[1] == ids(first)[1]
-    with pytest.raises(SeveralPendingError):
-        await lab.run(resume="x")
-    result = await lab.answer({"A2": 2, "B": 3})
-    assert (result.values["a"], result.values["b"]) == ([1, 2], 3)
-    assert lab.ran == {"a": 3, "a done": 1, "b": 2, "b done": 1}
-
-
 async def test_g040_e121_two_questions_beside_one() -> None:
     lab = Lab(lambda lab: fan(a=lab.ask("a", "A1", "A2"), b=lab.ask("b", "B")))
     first = await lab.start()
@@ -323,24 +273,6 @@ async def test_stop_iteration_does_not_hang() -> None:
     lab = Lab(lambda lab: fan(a=lambda state: next(iter([]))))
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(lab.start(), 60)
-
-
-async def test_e134_an_error_beside_a_question() -> None:
-    def fails(state: State) -> object:
-        lab.ran["a"] += 1
-        if lab.ran["a"] == 1:
-            raise ValueError("plain")
-        return {"a": "late"}
-
-    lab = Lab(lambda lab: fan(a=fails, b=lab.ask("b", "q"), c=lab.write("c")))
-    with pytest.raises(ValueError, match="plain"):
-        await lab.start()
-    state = await lab.state()
-    assert (state.phase, values_of(state)) == ("failed", ["q"])
-    assert [task.status for task in state.tasks] == ["failed", "waiting", "done"]
-    result = await lab.run(resume="x")
-    assert (result.values["a"], result.values["b"]) == ("late", "x")
-    assert lab.ran == {"a": 2, "b": 2, "b done": 1, "c": 1}
 
 
 async def test_e134_without_a_store_nothing_is_kept() -> None:

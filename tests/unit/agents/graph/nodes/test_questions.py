@@ -46,39 +46,6 @@ async def test_g001_question_surfaces() -> None:
     assert lab.ran == {"a": 1}
 
 
-async def test_g002_resume_by_id() -> None:
-    lab = Lab(one)
-    [question] = (await lab.start(foo="abc")).interrupts
-    result = await lab.run(resume_map={question.id: "19"})
-    assert result.values["a"] == "19"
-    assert (result.interrupts, result.next) == ((), ())
-    assert lab.ran["a"] == 2
-
-
-async def test_g004_what_stands_before_the_question_runs_again() -> None:
-    lab = Lab(one)
-    await lab.start()
-    await lab.run(resume="x")
-    assert lab.ran == {"a": 2, "a done": 1}
-
-
-@pytest.mark.parametrize("value", [False, 0, "", [], {"a": 1}, {"a": {"b": [None]}}, None])
-async def test_g005_falsy_answers_are_answers(value: object) -> None:
-    lab = Lab(one)
-    [question] = (await lab.start()).interrupts
-    assert (await lab.run(resume_map={question.id: value})).values["a"] == value
-    lab = Lab(one)
-    await lab.start()
-    assert (await lab.run(resume=value)).values["a"] == value
-
-
-@pytest.mark.parametrize("value", [{}, {"0" * 32: 1}, [], ["A", "B"]])
-async def test_g007_maps_and_lists_are_one_value(value: object) -> None:
-    lab = Lab(one)
-    await lab.start()
-    assert (await lab.run(resume=value)).values["a"] == value
-
-
 async def test_g002_g004_a_resume_by_id_runs_the_node_again() -> None:
     lab = Lab(one)
     [question] = (await lab.start(foo="abc")).interrupts
@@ -148,23 +115,6 @@ async def test_g013_a_repeated_answer_never_meets_the_next_question() -> None:
     assert await lab.state() == before
     assert lab.ran["a"] == 2
     assert (await lab.run(resume_map={second.id: "B"})).values["a"] == ["A", "B"]
-
-
-async def test_g014_an_explicit_list_answers_several() -> None:
-    lab = Lab(two)
-    await lab.start()
-    result = await lab.run(resume=MultipleAnswers(("A", "B")))
-    assert result.values["a"] == ["A", "B"]
-    assert lab.ran["a"] == 2
-
-
-async def test_g014_too_many_answers_write_nothing() -> None:
-    lab = Lab(two)
-    [first] = (await lab.start()).interrupts
-    with pytest.raises(QuestionChangedError, match="1 more answers"):
-        await lab.run(resume=MultipleAnswers(("A", "B", "C")))
-    assert ids(await lab.state()) == [first.id]
-    assert (await lab.run(resume=MultipleAnswers(("A", "B")))).values["a"] == ["A", "B"]
 
 
 async def test_g014_several_answers_at_once_and_too_many_write_nothing() -> None:

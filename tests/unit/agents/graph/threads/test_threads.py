@@ -32,16 +32,6 @@ async def test_g061_a_new_turn_on_a_finished_thread() -> None:
     assert lab.ran == {"z": 2}
 
 
-async def test_g062_a_new_input_replaces_the_question() -> None:
-    lab = Lab(one)
-    [old] = ids(await lab.start())
-    [new] = ids(await lab.start())
-    assert old != new
-    with pytest.raises(UnknownInterruptError):
-        await lab.run(resume_map={old: "x"})
-    assert (await lab.run(resume_map={new: "x"})).values["a"] == "x"
-
-
 async def test_g062_e118_a_new_input_replaces_the_question() -> None:
     lab = Lab(one)
     [old] = ids(await lab.start())
