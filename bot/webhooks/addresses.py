@@ -64,10 +64,6 @@ _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 _SLACK = ("slack.com", "slack-edge.com", "slack-gov.com")
 
 
-def _own_threads() -> Executor:
-    return ThreadPoolExecutor(LOOKUPS_AT_ONCE, "webhook-lookup")
-
-
 @dataclass(frozen=True, slots=True)
 class SystemResolver(AbstractResolver):
     """Asks the system's resolver, in threads of its own.
@@ -76,7 +72,9 @@ class SystemResolver(AbstractResolver):
     up, too.
     """
 
-    threads: Executor = field(default_factory=_own_threads)
+    threads: Executor = field(
+        default_factory=partial(ThreadPoolExecutor, LOOKUPS_AT_ONCE, "webhook-lookup")
+    )
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
