@@ -195,7 +195,7 @@ class Votes:
             await self.check(approval, actor, choice=APPROVE, is_denied=False)
         except RefusalError as error:
             if error.code != RefusalCode.OWN_EDIT:  # an editor may edit again
-                raise _refused(RefusalCode.NOT_EDITOR) from error
+                raise _refused(RefusalCode.NOT_EDITOR, detail=str(error)) from error
 
     async def cast(
         self, approval: Approval, decision: Decision, actor: Actor, surface: Surface

@@ -6,11 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from bot.layout.action_ids import ActionId
 from bot.words import say
 from slack_sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
 from tests.scenario.people.payers import RAN, write_policy
 from tests.scenario.test_main_job import APPROVE
 from tests.support.stage import Stage, a_stage
+
+EDIT = ActionId.EDIT.value
 
 
 @asynccontextmanager
@@ -31,11 +36,11 @@ def policy(users: str, ask: str) -> str:
     return f"version: 1\n{groups}rules: []\ndefault:\n  ask: {{{ask}}}\n"
 
 
-async def private_reply(stage: Stage, user: str, number: int = 1) -> str:
-    """Press Approve, and give the private answer."""
+async def private_reply(stage: Stage, user: str, number: int = 1, action: str = APPROVE) -> str:
+    """Press a button, and give the private answer."""
     person = stage.user(user)
     before = len(stage.sandbox.ephemerals(person))
-    await stage.click(user, await stage.card(number=number, word=APPROVE), APPROVE)
+    await stage.click(user, await stage.card(number=number, word=APPROVE), action)
     await stage.until(lambda: len(stage.sandbox.ephemerals(person)) > before)
     return str(stage.sandbox.ephemerals(person)[-1]["text"])
 
@@ -62,10 +67,13 @@ async def test_a_second_vote_of_one_person_hears_who_is_missing(tmp_path: Path) 
         assert words == say("refuse.voted_already_who", who=f"<@{BEN}> or <@{MIA}>")
 
 
-async def test_a_backup_hears_since_when_they_can_and_who_can_until_then(tmp_path: Path) -> None:
-    ask = "approve: [{from: [team]}], escalate: [{after: 1h, add: [boss]}]"
+@pytest.mark.parametrize("action", [APPROVE, EDIT])
+async def test_a_backup_hears_since_when_they_can_and_who_can_until_then(
+    tmp_path: Path, action: str
+) -> None:
+    ask = "approve: [{from: [team]}], escalate: [{after: 1h, add: [boss]}], edit: yes"
     async with asked(tmp_path, f"{ADA}, {BEN}", ask) as stage:
-        words = await private_reply(stage, "Mia")
+        words = await private_reply(stage, "Mia", action=action)
         _, _, end = say("refuse.not_yet_backup", time="|", who=f"<@{ADA}> or <@{BEN}>").partition(
             "|"
         )
