@@ -45,7 +45,7 @@ def test_a_reminder_says_who_what_and_until_when() -> None:
 @pytest.mark.parametrize(
     ("kind", "symbol", "words"),
     [
-        ("escalation", "mega", "<@U0ADA> No one has decided yet: "),
+        ("escalation", "mega", "<@U0ADA> Still undecided: "),
         ("mention", "bell", "<@U0ADA> This needs your decision: "),
         ("handover", "mega", "<@U0ADA> You're on call now, and this is waiting for you: "),
         ("snooze_over", "bell", "<@U0ADA> Here's your reminder: "),
@@ -59,8 +59,8 @@ def test_each_message_says_why_it_comes(kind: str, symbol: str, words: str) -> N
 
 def test_a_channel_of_backups_is_named_in_words() -> None:
     card = nudge_text(an_approval(backups=("channel", "U0BEN")), "escalation", ["U0BEN"], link=LINK)
-    assert card.text.startswith("<@U0BEN> No one has decided yet: ")
-    assert "Anyone in this channel can." in card.text
+    assert card.text.startswith("<@U0BEN> Still undecided: ")
+    assert "Anyone in this channel can decide now." in card.text
 
 
 def test_the_first_message_after_an_edit_says_that_it_is_one() -> None:
