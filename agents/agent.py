@@ -345,6 +345,10 @@ def function_agent(
             f"the function of agent {name!r} yields nothing; write at least one `yield "
             "make_message(…)` in it"
         )
+    if inspect.isgeneratorfunction(function):
+        raise AgentConfigError(
+            f"the function of agent {name!r} is not asynchronous; begin it with `async def`"
+        )
     return FunctionAgent(name, function, description, idempotent)
 
 
@@ -390,7 +394,7 @@ async def run_agent(
     Raises:
         InterruptSignal: The agent is interrupted.
         SwallowedInterruptError: The agent caught a signal and continued.
-        AgentConfigError: The object is not an agent.
+        AgentConfigError: The object is not an agent, or yields something else than events.
     """
     check_agent(agent)
     outer = outer or current_scope("run_agent()")
@@ -494,10 +498,24 @@ async def _pump(
             old_interrupts(),
         ):
             # Agents are async generators, which have `aclose`.
-            async with aclosing(cast("AsyncGenerator[AgentEvent, None]", begin())) as events:
+            async with aclosing(_generator(scope, begin())) as events:
                 async for event in events:
+                    if not isinstance(event, Event):
+                        raise AgentConfigError(
+                            f"agent {scope.address.agents[-1]!r} yielded a "
+                            f"{type(event).__name__}, which is no event; use `make_message(…)`"
+                        )
                     queue.put_nowait(event)
         if scope.watch.raised:
             raise SwallowedInterruptError(str(scope.address))
     finally:
         queue.put_nowait(_End())
+
+
+def _generator(scope: Scope, events: object) -> AsyncGenerator[AgentEvent, None]:
+    if not isinstance(events, AsyncGenerator):
+        raise AgentConfigError(
+            f"agent {scope.address.agents[-1]!r} returned a {type(events).__name__} instead of "
+            "its events; write an async generator: `async def` with `yield`"
+        )
+    return cast("AsyncGenerator[AgentEvent, None]", events)

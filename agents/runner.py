@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import cast, get_args
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from agents.agent import Agent, AgentEvent, AgentInput, InterruptEvent, check_agent, run_agent
 from agents.core.asking.limits import ModelBudget
@@ -199,11 +199,17 @@ class Runner:
             CheckpointBusyError: The id belongs to a running run.
             CheckpointClosedError: The id belongs to an ended run.
             NoCheckpointStoreError: An id was given, and this runner has no store.
-            AgentConfigError: The id is empty.
+            AgentConfigError: The id is empty, or something else than messages is given.
             RunCancelledError: The run was stopped. Raised instead of an interrupt event; the state
                 is stored.
             AgentError: The run cannot continue.
         """
+        for message in messages:
+            if not isinstance(message, ModelRequest | ModelResponse):
+                raise AgentConfigError(
+                    f"run() takes messages of pydantic-ai, not a {type(message).__name__}; for a "
+                    "text, use `query(text)`"
+                )
         document = RunDocument(
             agent=self._setup.agent.name,
             messages=tuple(messages),

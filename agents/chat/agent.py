@@ -108,7 +108,8 @@ class ChatModelAgent:
         history_modifier: Changes what the model reads; the innermost middleware.
 
     Raises:
-        AgentConfigError: Two tools share a name, or a named tool does not exist.
+        AgentConfigError: The model, a tool or a middleware is of another type, two tools share a
+            name, a named tool does not exist, or `max_iterations` is not positive.
     """
 
     def __init__(  # noqa: PLR0913 - the documented names, all given by keyword
@@ -128,6 +129,15 @@ class ChatModelAgent:
     ) -> None:
         self.name = name
         self.description = description
+        if not isinstance(model, Model):
+            raise AgentConfigError(
+                f"agent {name!r} has the model {model!r}, which is no model; make one with "
+                "`resolve_model('openai:gpt-5')`"
+            )
+        if max_iterations < 1:
+            raise AgentConfigError(
+                f"agent {name!r} would never call its model; `max_iterations` is at least 1"
+            )
         self._model = model
         self._instruction = instruction
         inner = [HistoryProcessor(history_modifier)] if history_modifier else []

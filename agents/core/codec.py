@@ -292,7 +292,8 @@ class TypeRegistry:
         # JSON would turn other keys into text.
         for key in value:
             if type(key) is not str:
-                raise UnregisteredTypeError(f"dict with a {type(key).__name__} key")
+                fault = f"it has a key of type {type(key).__name__!r}; use texts as keys"
+                raise UnstorableValueError(_name(dict), fault)
         data = {
             key: item if type(item) in _FLAT else self._encode(item)
             for key, item in cast("dict[str, Json]", value).items()

@@ -105,8 +105,8 @@ class UnregisteredTypeError(UnstorableValueError):
     def __init__(self, kind: str) -> None:
         super().__init__(
             kind,
-            "use JSON data, or make the type known "
-            'with `@register("a.name/1")` before it is used in an interrupt or a session value',
+            "use JSON data, or make the type known before it is used in an interrupt or a session "
+            'value: with `@register("a.name/1")`, or a type of a library with `types.add`',
         )
 
 

@@ -117,7 +117,8 @@ def composite_interrupt(info: object, state: object, *signals: InterruptSignal) 
 
     Raises:
         InterruptSignal: Always. Do not catch it.
-        AgentConfigError: Only a gate or a node can ask with this info; no interrupt is created.
+        AgentConfigError: Only a gate or a node can ask with this info, or one of the signals is no
+            signal; no interrupt is created.
         UnstorableValueError: Info or state cannot be stored; no interrupt is created.
     """
     _raise(info, state, signals, is_hidden=False)
@@ -145,6 +146,12 @@ def _raise(
     info: object, state: object, signals: tuple[InterruptSignal, ...], *, is_hidden: bool
 ) -> NoReturn:
     scope = current_scope("interrupt()")
+    for signal in signals:
+        if not isinstance(signal, InterruptSignal):
+            raise AgentConfigError(
+                f"{scope.address} combines interrupts, and {signal!r} is none; raise an error as "
+                "it is, and give only the signals that were caught"
+            ) from (signal if isinstance(signal, BaseException) else None)
     if isinstance(info, RuntimeInfo) and not re.fullmatch(info.asked_in, scope.slot):
         name = type(info).__name__
         raise AgentConfigError(f"{scope.address} cannot ask with {name}; use {info.use_instead}")

@@ -8,14 +8,16 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime, time
 from enum import Enum
-from functools import lru_cache
-from types import NoneType, UnionType
+from functools import lru_cache, partial
+from types import EllipsisType, NoneType, UnionType
 from typing import (
     Annotated,
     Any,
+    ForwardRef,
     Literal,
     NewType,
     TypeAlias,
+    TypeVar,
     Union,
     cast,
     get_args,
@@ -141,7 +143,7 @@ def _compared(cls: type) -> tuple[str, ...]:
 
 
 def fits(kind: object, value: object) -> bool:
-    """Whether a value has a type. The elements of a container are not checked.
+    """Whether a value has a type. The keys of a `TypedDict` are not checked.
 
     An integer is also a `float`, as in annotations, because JSON does not distinguish them. A
     boolean is no number.
@@ -161,9 +163,38 @@ def fits(kind: object, value: object) -> bool:
     if base is int and type(value) is bool:  # a yes is no number
         return False
     try:
-        return isinstance(value, base)
+        is_fit = isinstance(value, base)
     except TypeError as error:
         raise _no_kind(kind) from error
+    return _items_fit(get_args(kind), value) and is_fit
+
+
+def _items_fit(kinds: tuple[object, ...], value: object) -> bool:
+    """Whether the items of a list, tuple or dict have the types in the brackets."""
+    for kind in kinds:
+        _item_fits(kind, None)  # a wrong annotation must fail for every value
+    match value:
+        case dict() if len(kinds) == 2:
+            is_key, is_item = (partial(_item_fits, kind) for kind in kinds)
+            return all(map(is_key, value)) and all(map(is_item, value.values()))
+        case tuple() if kinds and kinds[-1] is not Ellipsis:
+            return len(value) == len(kinds) and all(map(_item_fits, kinds, value))
+        case list() | tuple() if kinds:
+            return all(_item_fits(kinds[0], item) for item in value)
+        case _:
+            return True
+
+
+def _item_fits(kind: object, item: object) -> bool:
+    # A type that refers to itself, such as `Json`, is not resolved.
+    return isinstance(kind, str | ForwardRef | TypeVar | EllipsisType) or fits(kind, item)
+
+
+def kind_name(kind: object) -> str:
+    """Return a type as it stands in an annotation."""
+    if isinstance(kind, type) and not get_args(kind):
+        return kind.__name__
+    return str(kind).replace("typing.", "")
 
 
 def as_kind(kind: object, value: object) -> object:

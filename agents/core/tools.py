@@ -116,6 +116,9 @@ class ToolWrapper:
 
     tool: Tool
 
+    def __post_init__(self) -> None:
+        check_tool(self.tool)
+
     @property
     def definition(self) -> ToolSpec:
         """Return the wrapped tool's definition; see `Tool.definition`."""
@@ -175,6 +178,16 @@ def layers_of(tool: object) -> Iterator[object]:
     while tool is not None:
         yield tool
         tool = getattr(tool, "tool", None)
+
+
+def check_tool(tool: object) -> None:
+    """Check that an object is a tool when it is configured, long before its call.
+
+    Raises:
+        AgentConfigError: The object is not a tool.
+    """
+    if not isinstance(getattr(tool, "definition", None), ToolSpec):
+        raise AgentConfigError(f"{tool!r} is no tool; make one of a function with `@tool`")
 
 
 def check_timeout(owner: str, name: str, limit: object) -> None:

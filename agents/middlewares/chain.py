@@ -18,7 +18,7 @@ from agents.core.component.state import runtime_slot
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import ungrouped
 from agents.core.scope import current_scope
-from agents.core.tools import Tool
+from agents.core.tools import Tool, check_tool
 from agents.middlewares.base import CallNext, Middleware, ModelCall, ask_model
 from agents.middlewares.limits import LIMIT_SLOT, keep_within
 from agents.runs.hook_answers import hook_answers
@@ -44,6 +44,12 @@ class Chain:
 
     def __init__(self, middlewares: Sequence[Middleware]) -> None:
         self._all = tuple(middlewares)
+        for middleware in self._all:
+            if not isinstance(middleware, Middleware):
+                raise AgentConfigError(
+                    f"{middleware!r} is no middleware; give an instance of a class that derives "
+                    "from `Middleware`"
+                )
         named = list(zip(_names(middlewares), middlewares, strict=True))
         self._hooks = {
             hook: [
@@ -64,6 +70,8 @@ class Chain:
     def wrap(self, tools: Iterable[Tool]) -> list[Tool]:
         """Wrap each tool in all middlewares."""
         given = list(tools)
+        for tool in given:
+            check_tool(tool)
         names = {tool.definition.name for tool in given}
         tags = {tag for tool in given for tag in tool.definition.tags}
         for middleware in self._all:
@@ -124,6 +132,7 @@ class Chain:
                     await middleware.after_agent(text)
 
     def _wrapped(self, tool: Tool) -> Tool:
+        check_tool(tool)
         for middleware in reversed(self._all):
             tool = middleware.wrap_tool(tool)
         return tool

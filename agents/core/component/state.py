@@ -12,7 +12,7 @@ from agents.core.address import Address, Segment
 from agents.core.asking.answers import is_unanswered, names_outcome
 from agents.core.codec import decode
 from agents.core.errors import AgentConfigError, NotAnsweredError, ResumeDataError
-from agents.core.kinds import as_kind, fits
+from agents.core.kinds import as_kind, fits, kind_name
 from agents.core.pending import InterruptNode
 from agents.core.scope import current_scope, entered
 
@@ -150,7 +150,7 @@ def get_resume_context(kind: object) -> tuple[bool, bool, object]:
         if point.id not in run.read:
             run.misfits[point.id] = ResumeDataError(
                 f"the answer for {point.address} is a {type(answer).__name__}, expected "
-                f"{getattr(kind, '__name__', kind)}; answer again",
+                f"{kind_name(kind)}; answer again",
                 target=point.id,
             )
         return True, False, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -43,12 +43,14 @@ from agents.core.errors import (
     ResumeDataError,
     UnknownInterruptError,
     UnregisteredTypeError,
+    UnstorableValueError,
 )
 from agents.core.interrupt import composite_interrupt, interrupt, keep_waiting, stateful_interrupt
 from agents.core.pending import InterruptContext
 from agents.core.scope import current_address
 from agents.gates import ApprovalInfo, approval_gate
 from agents.memory import MemoryCheckpointStore, MemoryMessageLog
+from agents.middlewares import Middleware
 from agents.models import ScriptedModel, call, say
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
@@ -253,8 +255,33 @@ RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str
                 _asks(lambda: stateful_interrupt("q", {1: "x"})), checkpoint_store=m.store
             ).query("hi", checkpoint_id="new")
         ),
-        UnregisteredTypeError,
-        "dict with a int key",
+        UnstorableValueError,
+        "it has a key of type 'int'; use texts as keys",
+    ),
+    "a combined interrupt that is none": (
+        lambda m: collect(
+            Runner(
+                _asks(lambda: composite_interrupt("q", None, ValueError("x"))),  # type: ignore[arg-type]
+                checkpoint_store=m.store,
+            ).query("hi", checkpoint_id="new")
+        ),
+        AgentConfigError,
+        r"ValueError\('x'\) is none; raise an error as it is",
+    ),
+    "a text in place of messages": (
+        lambda m: collect(m.runner().run("hi", checkpoint_id="new")),  # type: ignore[arg-type]
+        AgentConfigError,
+        r"`query\(text\)`",
+    ),
+    "a text in place of an event": (
+        lambda m: _functions(m, _says_text),
+        AgentConfigError,
+        r"agent 'f' yielded a str, which is no event; use `make_message\(…\)`",
+    ),
+    "a value in place of events": (
+        lambda m: _functions(m, lambda _: 1),
+        AgentConfigError,
+        "agent 'f' returned a int instead of its events; write an async generator",
     ),
     "conversation without a log": (
         lambda m: _made(lambda: Conversation(m.runner(message_log=None), "c")),
@@ -276,6 +303,15 @@ def _asks(ask: Callable[[], object]) -> Asker:
             yield
 
     return Bad("a")
+
+
+async def _says_text(_: AgentInput) -> AsyncIterator[object]:
+    yield "hi"
+
+
+def _functions(mess: Mess, function: Callable[[AgentInput], object]) -> Awaitable[object]:
+    agent = function_agent("f", function)  # type: ignore[arg-type]
+    return collect(Runner(agent, checkpoint_store=mess.store).query("hi", checkpoint_id="new"))
 
 
 async def _made(make: Callable[[], object]) -> object:
@@ -339,10 +375,41 @@ def test_mistakes_that_are_there_before_any_run() -> None:
     assert isinstance(raised.value, AgentConfigError)
 
     types = TypeRegistry()
-    with pytest.raises(UnregisteredTypeError, match="@register"):
+    with pytest.raises(UnregisteredTypeError, match=r"@register.*, or .* with `types.add`"):
         types.encode(object())
     with pytest.raises(AgentConfigError, match="no dataclass"):
         types.register("app.X/1")(type("X", (), {}))
+
+
+def _agent(**options: object) -> object:
+    return ChatModelAgent(**{"name": "A", "model": ScriptedModel([]), **options})  # type: ignore[arg-type]
+
+
+def _function(amount: int) -> str:
+    return f"paid {amount}"
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        (lambda: _agent(model="openai:gpt-5"), r"'openai:gpt-5', which is no model; make one with"),
+        (lambda: _agent(max_iterations=0), "`max_iterations` is at least 1"),
+        (lambda: _agent(tools=[_function]), "is no tool; make one of a function with `@tool`"),
+        (lambda: _agent().with_tools(_function), "is no tool"),  # type: ignore[attr-defined]
+        (lambda: approval_gate(_function), "is no tool"),  # type: ignore[arg-type]
+        (lambda: _agent(middlewares=[Middleware]), "is no middleware; give an instance"),
+        (lambda: function_agent("f", _generator), "begin it with `async def`"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_part_of_the_wrong_type_is_noticed_when_it_is_put_to_use(
+    make: Callable[[], object], fault: str
+) -> None:
+    with pytest.raises(AgentConfigError, match=fault):
+        make()
+
+
+def _generator(_: AgentInput) -> Iterator[AgentEvent]:
+    yield make_message("hi")
 
 
 @dataclass

@@ -362,6 +362,13 @@ class Form(TypedDict):
         (Optional[str], "x", 5),  # noqa: UP045 - as people write it
         (Annotated[str, "a note"], "x", 5),
         (list[str], ["x"], "x"),
+        (list[str], [], ["x", 5]),
+        (list[list[float]], [[1, 2.5]], [[True]]),
+        (dict[str, int], {"a": 1}, {"a": "1"}),
+        (dict[str, Json], {"a": [{"b": None}]}, [1]),
+        (tuple[int, str], (1, "x"), (1, 2)),
+        (tuple[int, ...], (1, 2, 3), (1, "x")),
+        (list[int] | None, [1], ["x"]),
         (dict[str, int] | bool, True, "x"),
         (Literal["yes", 1], "yes", True),
         (Name, "x", 5),
@@ -418,11 +425,12 @@ async def test_a_number_of_json_is_a_float_when_that_is_asked_for() -> None:
 
 async def test_an_answer_of_another_kind_is_told_and_the_question_waits_on_as_it_was() -> None:
     got: list[object] = []
-    world = World([call("t", id="c1"), say("done")], [asking_for(float | None, got)])
+    kind = float | list[float] | None
+    world = World([call("t", id="c1"), say("done")], [asking_for(kind, got)])
     (context,) = contexts(await world.run()).values()
 
-    for answer in ("five", {"n": 5}):
-        with pytest.raises(ResumeDataError, match=r"float \| None") as raised:
+    for answer in ("five", {"n": 5}, ["five"]):
+        with pytest.raises(ResumeDataError, match=r"float \| list\[float\] \| None") as raised:
             await world.resume({context.id: answer})
         assert raised.value.target == context.id
         assert await world.pending() == (context,)

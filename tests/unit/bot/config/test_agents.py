@@ -15,7 +15,7 @@ from bot.demo.model import DemoModel
 from bot.errors import SettingsError
 
 MODULE = """
-from agents import ChatModelAgent
+from agents import ChatModelAgent, ScriptedModel
 
 made = []
 
@@ -42,7 +42,7 @@ def twins(model):
 number = 5
 Agent = ChatModelAgent
 no_agents = {}
-mine = ChatModelAgent(name="mine", model=None)
+mine = ChatModelAgent(name="mine", model=ScriptedModel([]))
 table = {"#a": 5}
 places = {"finance": mine}
 shouting = {"#Finance": mine}
