@@ -197,6 +197,7 @@ class ApiDoor:
             variable="COUNTERSIGN_API_PORT",
             most=MOST_CONNECTIONS,
             cancels_handlers=True,
+            refuse=self._refuse,
         )
 
     def app(self) -> web.Application:
@@ -207,7 +208,7 @@ class ApiDoor:
         app.router.add_get("/r/{id}", self._show_request)
         app.router.add_get("/t/{id}", self._show_request)
         add_probes(app, self.is_ready)
-        app.on_response_prepare.append(self._add_headers)
+        app.on_response_prepare.append(self._prepared)
         app.on_shutdown.append(self._stop)
         app.on_cleanup.append(self._finish_writes)
         return app
@@ -236,6 +237,14 @@ class ApiDoor:
             return answer
 
         return guard
+
+    def _refuse(self) -> web.Response:
+        """Answer what is not HTTP."""
+        problem = ApiProblemError("request-invalid", "send HTTP/1.1")
+        self.tell(ProgramAnswered("", problem.code))
+        answer = self._problem("", problem)
+        _add_headers(answer)
+        return answer
 
     def _address_of(self, http: web.Request) -> str:
         forwarded = ",".join(http.headers.getall("X-Forwarded-For", ()))
@@ -548,25 +557,22 @@ class ApiDoor:
         if self._writes:
             await asyncio.wait(self._writes, timeout=_LAST_WRITES_S)
 
-    async def _add_headers(self, _: web.Request, answer: web.StreamResponse) -> None:
-        answer.headers["Cache-Control"] = "no-store"
-        answer.headers["X-Content-Type-Options"] = "nosniff"
-        answer.headers["Countersign-Request-Id"] = f"req_{secrets.token_hex(12)}"
-        answer.headers["Countersign-Version"] = VERSION
+    async def _prepared(self, _: web.Request, answer: web.StreamResponse) -> None:
+        _add_headers(answer)
 
     def _fault(self, http: web.Request, problem: ApiProblemError) -> web.StreamResponse:
         if http.match_info.route.name == HOOK and http.method == "POST":
             return _answer(failed(http.get(_HOOK_EVENT), problem))
-        return self._problem(http, problem)
+        return self._problem(http.path, problem)
 
-    def _problem(self, http: web.Request, problem: ApiProblemError) -> web.StreamResponse:
+    def _problem(self, path: str, problem: ApiProblemError) -> web.Response:
         has_key = problem.code == "key-in-address"
         body = ApiProblemBody(
             type=f"{self.url}/v1/problems/{problem.code}",
             title=problem.title,
             status=problem.status,
             detail=problem.detail or None,
-            instance=None if has_key else http.path,
+            instance=None if has_key else path or None,
             code=problem.code,
             errors=tuple(map(_item, problem.faults)) or None,
             request=problem.request or None,
@@ -582,6 +588,13 @@ class ApiDoor:
         if problem.retry_after_s is not None:
             answer.headers["Retry-After"] = str(problem.retry_after_s)
         return answer
+
+
+def _add_headers(answer: web.StreamResponse) -> None:
+    answer.headers["Cache-Control"] = "no-store"
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    answer.headers["Countersign-Request-Id"] = f"req_{secrets.token_hex(12)}"
+    answer.headers["Countersign-Version"] = VERSION
 
 
 def _problem_of(error: Exception) -> ApiProblemError:

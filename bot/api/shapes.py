@@ -5,6 +5,7 @@ Field descriptions are published in the OpenAPI document. Names there have no `A
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
@@ -42,10 +43,11 @@ def instant(ms: int) -> str:
 def _from_instant(value: object) -> object:
     if not isinstance(value, str):
         return value
-    moment = datetime.fromisoformat(value)
-    if moment.tzinfo is None:
-        raise ValueError("needs a time zone, such as Z at its end")
-    return milliseconds(moment - _EPOCH)
+    with suppress(ValueError, OverflowError):
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is not None:
+            return milliseconds(moment.astimezone(UTC) - _EPOCH)
+    raise ValueError("is no time with its zone, such as 2026-11-23T10:00:00Z")
 
 
 Instant: TypeAlias = Annotated[

@@ -6,8 +6,10 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import Any, TypeAlias
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from bot.errors import SettingsError
 from bot.http.connection_limits import MOST, Door, Patience, only_complete, room_for_connections
@@ -20,6 +22,15 @@ LAST_ANSWER_S = 1.25
 """At shutdown: seconds for running responses, and again for cancelling them."""
 INTAKE_S = 2 * LAST_ANSWER_S
 """Time after which the intake has stopped, in seconds."""
+
+
+Refuse: TypeAlias = Callable[[], web.Response]
+"""Returns the answer to what is not HTTP."""
+
+
+def refuse_text() -> web.Response:
+    """Refuse what is not HTTP, as a text."""
+    return web.Response(status=400, text="Send an HTTP request.\n")
 
 
 def add_probes(app: web.Application, is_ready: Callable[[], Awaitable[str]]) -> None:
@@ -53,6 +64,7 @@ async def serve(  # noqa: PLR0913 - where, and how it ends, given by name
     patience: Patience | None = None,
     most: int = MOST,
     cancels_handlers: bool = False,
+    refuse: Refuse = refuse_text,
 ) -> int:
     """Listen until the stack closes; return the port.
 
@@ -66,20 +78,16 @@ async def serve(  # noqa: PLR0913 - where, and how it ends, given by name
         patience: Time limits of connections; None for the default.
         most: Maximum number of connections, unless the system's file limit is lower.
         cancels_handlers: Whether a handler is cancelled when its client leaves.
+        refuse: Answers what is not HTTP.
 
     Raises:
         SettingsError: The port is in use, or the host is not an address of this machine.
     """
-    # A response that is not read within a second is dropped.
     runner = web.AppRunner(
-        app,
-        access_log=None,
-        shutdown_timeout=LAST_ANSWER_S,
-        auto_decompress=False,
-        lingering_time=1.0,
-        handler_cancellation=cancels_handlers,
+        app, shutdown_timeout=LAST_ANSWER_S, handler_cancellation=cancels_handlers
     )
-    door = Door(lambda: _protocol(runner), most=room_for_connections(most), patience=patience)
+    most = room_for_connections(most)
+    door = Door(lambda: _protocol(runner, refuse), most=most, patience=patience)
     # Innermost, so that the middlewares of the application see how it refuses.
     app.middlewares.append(only_complete(door))
     await runner.setup()
@@ -104,6 +112,38 @@ async def serve(  # noqa: PLR0913 - where, and how it ends, given by name
     return int(server.sockets[0].getsockname()[1])
 
 
-def _protocol(runner: web.AppRunner) -> asyncio.Protocol:
+class _HttpReader(RequestHandler):
+    """Reads requests of a connection. What is not HTTP is neither echoed nor logged.
+
+    Attributes:
+        refuse: Answers it.
+    """
+
+    __slots__ = ("refuse",)
+    refuse: Refuse
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if status != web.HTTPBadRequest.status_code:
+            return super().handle_error(request, status, exc, message)
+        answer = self.refuse()
+        answer.force_close()
+        return answer
+
+
+def _protocol(runner: web.AppRunner, refuse: Refuse) -> asyncio.Protocol:
     assert runner.server is not None  # noqa: S101 (it is there from the set-up on)
-    return runner.server()
+    # A response that is not read within a second is dropped.
+    options: dict[str, Any] = {
+        "access_log": None,
+        "auto_decompress": False,
+        "lingering_time": 1.0,
+    }
+    reader = _HttpReader(runner.server, loop=asyncio.get_running_loop(), **options)
+    reader.refuse = refuse
+    return reader

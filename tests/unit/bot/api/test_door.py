@@ -570,6 +570,35 @@ async def test_too_many_headers_are_refused(step: Doorstep) -> None:
     assert (await step.call("GET", "/v1/me", headers=large)).code == "request-invalid"
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\x01\r\n\r\n",
+        "GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization Bearer {key}\r\n\r\n",
+        "GET /v1/me?key={key}" + "x" * 9_000 + " HTTP/1.1\r\nHost: x\r\n\r\n",
+        "FOO /v1/me?key={key} HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /v1/me HTTP/1.1\r\nAuthorization: Bearer {key}\r\n\r\n",
+        "POST /v1/requests HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{key}\r\n",
+    ],
+    ids=lambda head: head[:40],
+)
+async def test_what_is_not_http_is_a_problem_without_its_text(
+    step: Doorstep, head: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = await step.key()
+    reader, writer = await asyncio.open_connection("127.0.0.1", step.port)
+    writer.write(head.format(key=key).encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    lines, _, body = answer.partition("\r\n\r\n")
+    assert json.loads(body)["code"] == "request-invalid"
+    assert "400 Bad Request" in lines
+    assert "application/problem+json" in lines
+    assert "no-store" in lines
+    assert step.told == [ProgramAnswered("", "request-invalid")]
+    assert not [text for text in (answer, caplog.text) if key[13:] in text]
+
+
 async def test_a_web_page_is_refused(step: Doorstep) -> None:
     await step.key()
     for origin in ("https://evil.example.com", "null", "http://countersign.example.com"):
@@ -597,6 +626,17 @@ async def test_an_unknown_member_of_a_query_is_refused(step: Doorstep) -> None:
     await step.key()
     for query in ("wait=56", "wait=-1", "wait=x", "wait=1&wait=2", "wiat=5", "after=-1"):
         assert (await step.call("GET", f"/v1/requests/{ID}?{query}")).code == "invalid", query
+
+
+@pytest.mark.parametrize(
+    "since",
+    ["hunter2", "2026-11-23T10:00:00", "0001-01-01T00:00:00%2B23:00", "9999-12-31T23:59:59-23:00"],
+)
+async def test_a_time_is_in_the_calendar_and_has_a_zone(step: Doorstep, since: str) -> None:
+    await step.key()
+    answer = await step.call("GET", f"/v1/requests?created_after={since}")
+    assert (answer.status, answer.code) == (422, "invalid")
+    assert "hunter2" not in json.dumps(answer.body)
 
 
 async def test_unknown_paths_and_methods_are_problems(step: Doorstep) -> None:
