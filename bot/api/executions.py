@@ -147,6 +147,8 @@ class ProgramExecutions:
             is_replay = True
         if not approval.execution.number:
             approval = await self._number(approval, attempt)
+        if not is_replayed(approval, attempt):  # overtaken before its number: it began nothing
+            return await self.start(caller, approval_id, asked)
         run = approval.execution.program
         return ApiStarted(
             token=token_of(caller.program, approval_id, run.generation, asked.attempt),
@@ -359,7 +361,7 @@ class ProgramExecutions:
         )
         write = partial(numbered, number=number, attempt=attempt, now_ms=now)
         changed = await update(self.storage.approvals, name, write, writes_due=True)
-        if changed is None:  # the same attempt at the same moment, or its deadline has passed
+        if changed is None:  # the same attempt at the same moment, or it was overtaken
             changed = await self.storage.approvals.get(name)
         self._show(changed)
         return changed

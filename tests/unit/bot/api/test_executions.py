@@ -11,6 +11,8 @@ import pytest
 from bot.api.canonical import call_digest
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiIntrospection, ApiRequest, ApiResult, instant
+from bot.freezes.rules import CallScope
+from bot.freezes.starts import Frozen, StartSwitch
 from bot.maintenance.restoring import Restoring
 from bot.records.approval import ExecutionState, Kind, Status
 from bot.records.switch import FreezeScope
@@ -135,6 +137,34 @@ async def test_a_start_that_meets_a_freeze_at_its_number_has_not_happened(
         await executions._number(record, "a" * 64)
     assert caught.value.code == "frozen"
     assert (await the_record(office, request)).execution.state is ExecutionState.READY
+
+
+@pytest.mark.parametrize("between", ["unknown", "started again", "frozen"])
+async def test_i5_a_start_that_was_overtaken_before_its_number_gets_no_token(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, between: str
+) -> None:
+    """Its process stands still, and meanwhile the call is another start's, or nobody's."""
+    office = an_office(storage)
+    request = await approved(office)
+    executions, begin, take = programs_of(office).executions, a_start(request), StartSwitch.take
+
+    async def overtaken(switch: StartSwitch, call: CallScope) -> int | Frozen:
+        number = await take(switch, call)
+        monkeypatch.undo()
+        if between == "frozen":
+            await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+            assert await refused(office, request, attempt=begin.attempt) == "frozen"
+            return number
+        await programs_of(office).report(a_caller(), request.id, a_result("unknown"))
+        if between == "started again":
+            await settle(office, request, {"choice": "again"}, Status.APPROVED)
+            await executions.start(a_caller(), request.id, a_start(request))
+        return number
+
+    monkeypatch.setattr(StartSwitch, "take", overtaken)
+    with pytest.raises(ApiProblemError) as caught:
+        await executions.start(a_caller(), request.id, begin)
+    assert caught.value.code == ("frozen" if between == "frozen" else "already-started")
 
 
 async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> None:
