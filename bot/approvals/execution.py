@@ -239,6 +239,15 @@ def execution_of(approval: Approval) -> Execution | None:
     return None if is_ready or approval.status not in _LETTING_RUN else execution
 
 
+def may_have_run(approval: Approval) -> bool:
+    """Whether nobody knows if the call has run, also while it waits to run again."""
+    execution, call = approval.execution, approval.execution.parked
+    if execution.state is ExecutionState.READY:
+        return has_yes(approval) and call is not None and call.may_have_run
+    has_begun = execution.state in {ExecutionState.STARTED, ExecutionState.DOUBT}
+    return has_begun and execution_of(approval) is not None
+
+
 def must_finish(approval: Approval) -> bool:
     """Whether the call is running, and a stop of the agent cannot cancel it."""
     execution = execution_of(approval)

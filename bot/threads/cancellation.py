@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bot.approvals.changes import with_stop
-from bot.approvals.execution import execution_of
+from bot.approvals.execution import execution_of, may_have_run
 from bot.approvals.votes import Votes
 from bot.errors import DirectoryError, NotApproverError
 from bot.ports.people import Actor, Directory
@@ -114,19 +114,26 @@ _FATES = ("ran", "finished", "failed", "doubt", "left")
 
 
 def _titles(calls: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
-    """Return the titles of calls by what became of them."""
-    titles: dict[str, list[str]] = {fate: [] for fate in _FATES}
+    """Return the titles of calls by what became of them; the newest word about each counts."""
+    fates: dict[str, tuple[str, str]] = {}
     for approval in calls:
-        run = execution_of(approval)
-        if run is not None and run.state is ExecutionState.ENDED:
-            titles["finished" if approval.stopped_by else "ran"].append(_title(approval))
-        elif run is not None and run.state is ExecutionState.FAILED:
-            titles["failed"].append(_title(approval))
-        elif run is not None and run.state in {ExecutionState.STARTED, ExecutionState.DOUBT}:
-            titles["doubt"].append(_title(approval))
-        elif approval.status in {Status.PENDING, Status.APPROVED, Status.ANSWERED}:
-            titles["left"].append(_title(approval))
-    return titles
+        fate = _fate(approval)
+        if fate:
+            fates[approval.address] = fate, _title(approval)
+    return {fate: [title for known, title in fates.values() if known == fate] for fate in _FATES}
+
+
+def _fate(approval: Approval) -> str:
+    """Return what became of a call; empty if an approval does not say that."""
+    run, is_doubt = execution_of(approval), approval.kind is Kind.DOUBT
+    if run is not None and run.state is ExecutionState.ENDED:
+        return "finished" if approval.stopped_by else "ran"
+    if run is not None and run.state is ExecutionState.FAILED:
+        return "failed"
+    waits = approval.status in {Status.PENDING, Status.APPROVED}
+    if may_have_run(approval) or (is_doubt and waits):
+        return "doubt"
+    return "left" if not is_doubt and (waits or approval.status is Status.ANSWERED) else ""
 
 
 def _title(approval: Approval) -> str:

@@ -28,6 +28,7 @@ from bot.approvals.execution import (
     execution_of,
     is_settled_doubt,
     lets_run,
+    may_have_run,
     with_outcome,
 )
 from bot.ports.process import Clock
@@ -201,10 +202,10 @@ class CallRecords:
             for approval in turn.at(news.at):
                 await self._record(turn, approval, news)
         for approval in list(turn.approvals.values()):
-            execution = execution_of(approval)
-            if execution is not None and execution.state is ExecutionState.STARTED:
+            waits = approval.open or approval.execution.parked is not None
+            if may_have_run(approval):
                 await self._record(turn, approval, _News("", ExecutionState.DOUBT))
-            elif execution is None and approval.open and approval.tool.strip():
+            elif execution_of(approval) is None and waits and approval.tool.strip():
                 # The turn is over, so a call that has not started never will.
                 text = say("reason.not_started")
                 await self._record(turn, approval, _News("", ExecutionState.LAPSED, text))

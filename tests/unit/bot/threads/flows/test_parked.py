@@ -13,7 +13,7 @@ from agents.models import call, say
 from agents.policy import Allow, RulePolicy
 from bot.errors import ApprovalClosedError, NotApproverError, RefusalError
 from bot.layout.action_ids import ActionId
-from bot.records.approval import Approval, Decision, Kind, Status
+from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
 from bot.records.approval_queries import of_turn
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.card_for import card_for
@@ -21,7 +21,7 @@ from bot.threads.runs.calls import Calls
 from storage.documents import update
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_click, a_counter, a_submission, typed
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, KilledError, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, GUS, ROOT, ROSA, KilledError, Office, an_actor
 from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
@@ -270,7 +270,18 @@ async def test_a_call_that_nobody_decided_waits_for_a_quarter_of_an_hour(
     assert office.shown()[-1] == "I see."
 
 
-async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> None:
+async def test_a_stop_ends_a_parked_call(storage: SqliteStores) -> None:
+    office, approval = await frozen_and_approved(storage, PAY)
+    await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
+    text = "Stopped by urosa. Didn't run: Pay 5 to Mia. Nothing that needed approval ran."
+    assert office.shown() == [text]
+    approval = await storage.approvals.get(approval.approval_id)
+    assert approval.execution.state is ExecutionState.LAPSED
+    assert buttons(approval) == []
+    assert "frozen" not in shown(card_for(approval, approvers_text="").blocks)
+
+
+async def doubted(storage: SqliteStores) -> tuple[Office, Approval]:
     first = Office(storage, [PAY], dies_in_tools=True)
     await first.hear(ASK)
     with pytest.raises(KilledError):
@@ -281,6 +292,27 @@ async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> 
     await office.later()
     doubt = await office.the_approval()
     assert doubt.kind is Kind.DOUBT
+    return office, doubt
+
+
+@pytest.mark.parametrize("is_parked", [False, True])
+async def test_a_stop_does_not_say_of_a_call_in_doubt_that_it_did_not_run(
+    storage: SqliteStores, is_parked: bool
+) -> None:
+    office, doubt = await doubted(storage)
+    if is_parked:
+        await freeze(office)
+        await office.decide(doubt, Status.APPROVED, answers={"choice": "again", "result": ""})
+    await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
+    text = "Stopped by urosa. May have run, please check: Pay 5 to Mia."
+    assert office.shown() == [text]
+    call, _ = await of_turn(storage.approvals, doubt.checkpoint_id)
+    assert call.execution.state is ExecutionState.DOUBT
+    assert "*May have run*" in shown(card_for(call, approvers_text="").blocks)
+
+
+async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> None:
+    office, doubt = await doubted(storage)
     await freeze(office)
     await office.decide(doubt, Status.APPROVED, answers={"choice": "again", "result": ""})
     assert office.ran == []
