@@ -353,7 +353,9 @@ class Conversation:
                 after = change(before)
                 if after == before or await self._save(after, version):
                     return after
-        raise CheckpointConflictError(self._inbox_id, "too many write to this conversation")
+        raise CheckpointConflictError(
+            self._inbox_id, "too many processes write to this conversation; try again"
+        )
 
     async def _save(self, inbox: Inbox, version: int) -> bool:
         text = inbox.to_text()

@@ -51,7 +51,7 @@ class MemoryCheckpointStore:
         if (kept.version if kept else 0) != expected_version:
             raise CheckpointConflictError(checkpoint_id)
         if kept is not None and kept.status is CheckpointStatus.CLOSED:
-            raise CheckpointConflictError(checkpoint_id, "it is closed")
+            raise CheckpointConflictError(checkpoint_id, "it is closed; use a new id")
         version = expected_version + 1
         self._kept[checkpoint_id] = _Kept(data, status, version, version)
         return version
@@ -60,7 +60,7 @@ class MemoryCheckpointStore:
         """Claim a pending checkpoint for a resume."""
         entry = self._expect(checkpoint_id, expected_version)
         if entry.status is not CheckpointStatus.PENDING:
-            raise CheckpointConflictError(checkpoint_id, "it is not pending")
+            raise CheckpointConflictError(checkpoint_id, "it is not pending; load it again")
         entry.status, entry.claim = CheckpointStatus.RUNNING, claim
         entry.version += 1
         return entry.version
@@ -69,7 +69,7 @@ class MemoryCheckpointStore:
         """Add a change to the document of a running checkpoint."""
         kept = self._expect(checkpoint_id, expected_version)
         if kept.status is not CheckpointStatus.RUNNING:
-            raise CheckpointConflictError(checkpoint_id, "it is not running")
+            raise CheckpointConflictError(checkpoint_id, "it is not running; load it again")
         version, pending = expected_version + 1, CheckpointStatus.PENDING
         changes = (*kept.changes, change)
         self._kept[checkpoint_id] = _Kept(kept.data, pending, version, version, changes=changes)

@@ -176,10 +176,12 @@ class CheckpointVersionError(CheckpointError):
 
 
 class CheckpointConflictError(CheckpointError):
-    """Another writer changed the checkpoint first. Load it again before you retry."""
+    """Another writer changed the checkpoint first, or its id is in use."""
 
-    def __init__(self, checkpoint_id: str, detail: str = "somebody else wrote first") -> None:
-        super().__init__(f"checkpoint {checkpoint_id!r}: {detail}; load it again")
+    def __init__(
+        self, checkpoint_id: str, detail: str = "another process wrote first; load it again"
+    ) -> None:
+        super().__init__(f"checkpoint {checkpoint_id!r}: {detail}")
         self.checkpoint_id = checkpoint_id
         self.detail = detail
 
@@ -219,7 +221,10 @@ class NothingPendingError(ResumeError):
     """No interrupt is pending."""
 
     def __init__(self, checkpoint_id: str) -> None:
-        super().__init__(f"nothing is pending in checkpoint {checkpoint_id!r}")
+        super().__init__(
+            f"nothing is pending in checkpoint {checkpoint_id!r}: there is no question to answer; "
+            "begin with a new message or input"
+        )
         self.checkpoint_id = checkpoint_id
 
 

@@ -188,7 +188,9 @@ class Journal:
             async with self._lock:
                 self.raise_failure()
                 if self._is_unsure:
-                    raise CheckpointConflictError(self._checkpoint_id, "an entry was cut off")
+                    raise CheckpointConflictError(
+                        self._checkpoint_id, "an entry was cut off; load it again"
+                    )
                 # Stays set if a cancellation interrupts the write: the entry may or may not exist.
                 self._is_unsure = True
                 try:

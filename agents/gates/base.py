@@ -402,7 +402,10 @@ class CallGate(ToolWrapper, ABC):
             return stopped
         # The call may run only if it is still the call that the approvers saw.
         if info.digest != owner._digest_of(info, shown) or info.arguments != shown:  # noqa: SLF001
-            self._refuse("the call, the tool or its rule has changed since people were asked")
+            self._refuse(
+                "the call, the tool or its rule has changed since people were asked; start the "
+                "version that asked, or cancel and ask again"
+            )
         owner._check_taken(info, shown)  # noqa: SLF001
         wanted = owner._wanted(info, answer, shown)  # noqa: SLF001
         return await self._settle(state, info, answer, shown=shown, wanted=wanted)
@@ -426,7 +429,10 @@ class CallGate(ToolWrapper, ABC):
         except InvalidArgumentsError:
             is_taken = False
         if not is_taken:
-            self._refuse("the tool has changed since people were asked")
+            self._refuse(
+                "the tool does not take the arguments any more that people saw; start the version "
+                "that asked, or cancel and ask again"
+            )
 
     def _checked(self, edited: Mapping[str, object]) -> dict[str, Json]:
         """Validate edited arguments. Refuse missing ones: a default would be unseen."""

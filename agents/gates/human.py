@@ -335,7 +335,7 @@ def _fault(kind: object, args: object) -> str:
             is_fine, wanted = args is None, "nothing"
         case "response":
             is_fine = isinstance(args, str) and bool(args.strip())
-            wanted = "a text"
+            wanted = "a text that is not empty"
         case "edit":
             is_fine, wanted = _is_request(args), "{action, args} with all arguments"
         case _:

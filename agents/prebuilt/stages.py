@@ -179,7 +179,10 @@ class StageMiddleware(Middleware):
             stateful_interrupt(shown, shown)
         is_target, _, answer = get_resume_context(ANY_OUTCOME)
         if info is None or info.digest != shown.digest:
-            self._refuse("what the agent wants has changed since people were asked")
+            self._refuse(
+                "what the agent wants has changed since people were asked; start the version that "
+                "asked, or cancel and ask again"
+            )
         if not is_target:
             stateful_interrupt(info, info)
         check_answer(info, answer)

@@ -122,7 +122,9 @@ class Setup:
         stored = await store.load(run_id)
         if stored is not None:
             check_free(run_id, stored)
-            raise CheckpointConflictError(run_id, "it waits for answers or is new")
+            raise CheckpointConflictError(
+                run_id, "this run waits for answers; resume it, or begin a run with another id"
+            )
 
     async def _take(self, store: CheckpointStore, run_id: str, text: str) -> int:
         """Save a new run. Only if that fails, read why: a second command is rarely needed."""

@@ -129,7 +129,9 @@ class GraphThreads:
         if new_thread_id and new_thread_id != thread_id:
             thread = self._thread(new_thread_id, "fork()")
             if await thread.load() is not None:
-                raise CheckpointConflictError(new_thread_id, "this thread exists already")
+                raise CheckpointConflictError(
+                    new_thread_id, "this thread exists already; give another `new_thread_id`"
+                )
             document = replace(document, number=1, parent=None)
         return self._snapshot(thread.thread_id, await thread.save(document))
 

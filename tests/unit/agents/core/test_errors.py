@@ -209,14 +209,14 @@ RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str
     "run with the id of what waits": (
         lambda m: m.run("pending"),
         CheckpointConflictError,
-        "waits for answers",
+        "waits for answers; resume it, or begin a run with another id$",
     ),
     "run with the id of what runs": (lambda m: m.run("running"), CheckpointBusyError, "`recover`"),
     "run with the id of what ended": (lambda m: m.run("closed"), CheckpointClosedError, "new id"),
     "run in steps with an id in use": (
         lambda m: collect(m.runner(durability="step").query("hi", checkpoint_id="pending")),
         CheckpointConflictError,
-        "waits for answers",
+        "waits for answers; resume it, or begin a run with another id$",
     ),
     "run in steps with an id that ended": (
         lambda m: collect(m.runner(durability="step").query("hi", checkpoint_id="closed")),
@@ -291,7 +291,7 @@ RUNS: dict[str, tuple[Callable[[Mess], Awaitable[object]], type[AgentError], str
     "answer in a conversation that asks nothing": (
         lambda m: Conversation(m.runner(), "c").resume({"x": "y"}),
         NothingPendingError,
-        "nothing is pending",
+        "nothing is pending.*; begin with a new message or input",
     ),
 }
 

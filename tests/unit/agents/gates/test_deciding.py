@@ -59,6 +59,32 @@ def edited(info: ReviewEditInfo, x: int, by: str) -> ReviewEditResult:
     return info.edit({"x": x}, by=by)
 
 
+async def test_a_tool_that_takes_other_arguments_now_runs_nothing() -> None:
+    ran: list[object] = []
+
+    @tool(name="pay")
+    def before(x: int) -> str:
+        """Pay."""
+        raise NotImplementedError
+
+    @tool(name="pay")
+    def now(x: int, currency: str = "EUR") -> str:
+        """Pay."""
+        ran.append((x, currency))
+        return "paid"
+
+    stage = await asked(approval_gate(before))
+    info = stage.question(ApprovalInfo)
+    stage.tool = approval_gate(now)
+
+    assert await stage.answer(info.approve()) is None
+    assert ran == []
+    assert str(stage.refusals[0]) == (
+        "'pay' did not run: the tool does not take the arguments any more that people saw; "
+        "start the version that asked, or cancel and ask again"
+    )
+
+
 # ---- a question that ends the call ---------------------------------------------------------------
 
 

@@ -346,7 +346,7 @@ async def test_stage_with_other_calls_than_shown_runs_nothing() -> None:
     context, info = await stage(office, interrupt_before=["tools"])
     await tamper(office.store, lambda text: text.replace(info.digest, "0" * 64))
     context, info = await waiting(office)
-    with pytest.raises(ResumeDataError, match="changed since people were asked"):
+    with pytest.raises(ResumeDataError, match="changed since people were asked; start the version"):
         await office.resume({context.id: info.go_on()})
     assert office.ran == []
 

@@ -167,7 +167,7 @@ async def test_g068_a_fork_takes_a_new_answer() -> None:
     result = await lab.graph.invoke(thread_id="u", resume="two")
     assert result.values["a"] == "two"
     assert (await lab.state()).values["a"] == "one"
-    with pytest.raises(CheckpointConflictError, match="exists"):
+    with pytest.raises(CheckpointConflictError, match="exists already; give another"):
         await lab.graph.fork("t", new_thread_id="u")
     with pytest.raises(CheckpointNotFoundError):
         await lab.graph.fork("t", at=99)
