@@ -137,8 +137,10 @@ class Field:
     @property
     def may_be_empty(self) -> bool:
         """Whether the input may be empty."""
-        if self.nullable or not self.required or self.kind in EMPTY_LISTS:
+        if self.nullable or not self.required:
             return True
+        if self.kind in EMPTY_LISTS:
+            return not self.schema.get("minItems")
         return self.takes_empty_text
 
     @property

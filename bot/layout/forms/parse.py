@@ -196,7 +196,7 @@ def _decimal(field: Field, text: str) -> object:
         number = float(value)
         if Decimal(plain_number(number) or "NaN") == value:
             return number if "." in text or isinstance(field.value, float) else int(value)
-    return text.strip()
+    return format(value, "f")  # `.5` and `+5` as tools read them, with all digits
 
 
 def _digits(field: Field, text: str) -> Decimal:

@@ -306,6 +306,8 @@ _LIMITS = {
     "minItems": "error.few_entries",
     "maxItems": "error.many_entries",
 }
+_PLACES = re.compile(r"\\d\{1,(\d+)\}\)\?\$$", re.ASCII)
+"""The end of a decimal's pattern, with the most digits after its point."""
 _EXAMPLE = 60
 _DESCRIBED = 150
 
@@ -334,6 +336,8 @@ def _right_form(schema: Schema, *, is_field: bool) -> str:
 
     The description of a field stands below the field already.
     """
+    if schema.get("format") == "decimal" and (places := _PLACES.search(schema["pattern"])):
+        return say("error.places", n=int(places[1]))
     if example := _example(schema):
         return say("error.like", example=example)
     what = schema.get("description")

@@ -220,6 +220,7 @@ def view_of(blocks: list[dict[str, Any]]) -> dict[str, Any]:
             "0.12345678901234567890",
         ),
         ({"type": "string", "format": "decimal"}, "12.50", "13.00", "13.00"),
+        ({"type": "string", "format": "decimal"}, "12.50", "+.50", "0.50"),
         ({"type": "boolean"}, True, pick(1), False),
         (ENUM, "a", pick(2), "c"),
         ({"enum": [1, True, "x"]}, 1, pick(1), True),
@@ -304,10 +305,19 @@ def test_labels_and_hints_come_from_the_schema() -> None:
     assert blocks_of(empty, {"": "a"})[0]["label"]["text"] == "(no name)"
 
 
-def test_a_required_text_is_not_called_optional() -> None:
-    schema = one({"type": "string"})
-    assert blocks_of(schema, {"x": "a"})[0]["optional"] is False
-    assert edit(schema, {"x": "a"}, None).errors == {"argument_0": "This is required"}
+@pytest.mark.parametrize(
+    ("node", "value", "typed", "error"),
+    [
+        ({"type": "string"}, "a", None, "This is required"),
+        ({"type": "array", "items": ENUM, "minItems": 1}, ["a"], [], "Add at least 1 entry"),
+    ],
+)
+def test_a_required_value_is_not_called_optional(
+    node: dict[str, Any], value: object, typed: object, error: str
+) -> None:
+    schema = one(node)
+    assert blocks_of(schema, {"x": value})[0]["optional"] is False
+    assert edit(schema, {"x": value}, typed).errors == {"argument_0": error}
 
 
 def test_empty_text_stays_empty() -> None:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any, cast
 
 import pytest
+from pydantic import Field
 
+from agents.tools.schema import parameters
 from bot.layout.forms.fields import fields_of
 from bot.layout.forms.pages import read_edit_form
 from bot.layout.forms.parse import EditResult
 from bot.layout.forms.schema import check_arguments
 from tests.unit.bot.layout.forms_stage import ENUM, NULL, blocks_of, edit, one, pick, submitted
+
+
+def paid(x: Annotated[Decimal, Field(decimal_places=2)]) -> None:
+    """Pay.
+
+    Args:
+        x: How much.
+    """
+
+
+MONEY: Any = cast("Any", parameters(paid).schema)["properties"]["x"]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +64,7 @@ from tests.unit.bot.layout.forms_stage import ENUM, NULL, blocks_of, edit, one, 
             "Use 500 or less",
         ),
         ({"type": "string", "format": "decimal"}, "1.0", "x", "Use a number, such as 12.50"),
+        (MONEY, "1.00", "1.005", "Use at most 2 digits after the point"),
         ({"type": "string", "minLength": 3}, "abc", "ab", "Use at least 3 characters"),
         ({"type": "string", "maxLength": 3}, "abc", "abcd", "Use at most 3 characters"),
         (
