@@ -38,12 +38,12 @@ from bot.threads.message_event import (
     NO_TURN,
     Incoming,
     is_repeated,
-    looks_like_decision,
     written_at,
 )
 from bot.threads.outbox import Outbox
 from bot.threads.thread_pass import ThreadPass
 from bot.words import say, speaking
+from bot.words.decisions import looks_like_decision
 from storage.errors import RecordNotFoundError
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.threads.message_event import looks_like_decision
+from bot.words.decisions import looks_like_decision
 
 
 @pytest.mark.parametrize(
