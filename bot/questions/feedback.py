@@ -27,6 +27,7 @@ from bot.redaction.call import mask_call, written
 from bot.redaction.mask import REDACTED, mask_text
 from bot.redaction.masks import has_guess
 from bot.words import say
+from bot.words.decisions import looks_like_decision
 
 MOST_CHANGED = 0.4
 """The maximum share of changed words; above it, the comparison is hard to read."""
@@ -163,8 +164,14 @@ class FeedbackQuestion(DrawnQuestion):
         return info.accept() if is_good else info.give(as_text(self.given["feedback"]))
 
     def read_reply(self, text: str) -> Json:
-        """Read a reply as feedback, or as the acceptance of the text."""
-        return feedback("" if _NO_EDIT.fullmatch(text.strip()) else text)
+        """Read a reply as feedback, or as the acceptance of the text; None for a decision."""
+        if _NO_EDIT.fullmatch(text.strip()):
+            return feedback("")
+        return None if looks_like_decision(text) else feedback(text)
+
+    def reply_hint(self) -> str:
+        """Say that a reply like "looks good" is no decision."""
+        return say("refuse.reply_here")
 
     def is_yes(self, decision: Decision) -> bool:
         """Count the acceptance of the text as an approval."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -82,6 +83,8 @@ async def test_feedback_by_reply_by_form_and_one_click(opened: Open) -> None:
         await stage.said("Third draft")
         await final(stage, "friendlier", number=2)
         third = await stage.card(number=3, word="Third draft")
+        await stage.say("Rosa", "Looks good, approved!", thread_ts=ts)
+        await stage.whispered("Rosa", re.escape(say("refuse.reply_here")))
         await stage.click("Ben", third, ACCEPT)
         assert stage.user("Ben") in str(await final(stage, "Approved by", number=3))
         # What people wished stands on their cards; the bot does not say it once more.
