@@ -154,12 +154,12 @@ class Calls:
         begun = why or await self._begin(turn, call, approvals, facts)
         if isinstance(begun, Park):
             return begun
-        if isinstance(begun, str) and call.parked is not None:
+        if isinstance(begun, str) and call.may_park:
             newest = [
                 await self.storage.approvals.get(approval.approval_id) for approval in approvals
             ]
-            if any(map(was_taken_back, newest)):  # just now; `answers_to_unfrozen` ends the call
-                return Park(reason=begun, kept=call.parked)
+            if any(map(was_taken_back, newest)):  # `answers_to_unfrozen` ends the call
+                return Park(reason=begun, kept=call.parked or {})
         if isinstance(begun, str):
             return await self._ask_again(call, approvals, begun)
         return kept_at_start(_strictest(approvals), start_number=begun)

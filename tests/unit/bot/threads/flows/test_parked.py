@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
+from agents.core.scope import Park
 from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Allow, RulePolicy
@@ -240,6 +241,32 @@ async def test_a_process_that_dies_after_the_withdrawal_loses_nothing(
     await second.later()
     assert (second.ran, second.shown()[-1]) == ([], "I see.")
     assert (await second.acts()).count("withdrawn") == 1
+
+
+async def test_a_rejection_after_a_death_while_the_call_was_parked_counts(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process dies after the card shows the freeze, and before its run keeps that it waits."""
+    first, held_back = Office(storage, [PAY]), Calls._held_back
+    approval = await first.asked(ASK)
+    await freeze(first)
+
+    async def parked_and_killed(calls: Calls, *given: Any) -> str | Park:
+        await held_back(calls, *given)
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Calls, "_held_back", parked_and_killed)
+        with pytest.raises(KilledError):
+            await first.decide(approval, by=ADA)
+    first.queue.drop()
+    second = Office(storage, [say("I see.")], clock=first.clock, owner="second")
+    await reject(second, await storage.approvals.get(approval.approval_id), BEN)
+    second.clock.forward(minutes=1)
+    await second.later()
+    assert (second.ran, second.shown()) == ([], ["I see."])
+    assert await second.open_approvals() == []
+    assert "lapsed" not in await second.acts()
 
 
 def allowing(runs: list[int], *, dies: bool = False) -> Callable[[ScriptedModel], Agent]:
