@@ -32,6 +32,7 @@ from bot.approvals.program_runs import (
     consumed,
     decided_ms,
     delivered,
+    doubt_id,
     due_ms_of_run,
     in_doubt,
     is_begun,
@@ -452,8 +453,7 @@ class ProgramExecutions:
         """Ask people what happened to a call that was started."""
         name, now = approval.approval_id, self.clock()
         generation = approval.execution.program.generation
-        made = hashlib.sha256(f"{name}:doubt:{generation}".encode()).hexdigest()
-        question = self._question(approval, f"apr_{made[:32]}", now)
+        question = self._question(approval, doubt_id(approval), now)
         born = self.requests.attendance().born(question)
         if await self.storage.approvals.insert(born):
             await self.storage.audit.append(request_entry(born))

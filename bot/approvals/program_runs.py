@@ -6,6 +6,7 @@ deadline, nobody knows what happened, and people are asked.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from dataclasses import dataclass
 
@@ -141,6 +142,12 @@ def prolonged(
     return shown(approval, execution=changed, now_ms=now_ms)
 
 
+def doubt_id(approval: Approval) -> str:
+    """Return the id of the question about the newest start of a call."""
+    text = f"{approval.approval_id}:doubt:{approval.execution.program.generation}"
+    return f"apr_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+
+
 def in_doubt(approval: Approval, *, now_ms: int, asked: str, generation: int) -> Approval | None:
     """Return the approval whose outcome nobody knows, with the question to people about it.
 
@@ -165,7 +172,11 @@ def settled(approval: Approval, doubt: Approval, *, text: str, now_ms: int) -> A
         now_ms: The time now.
     """
     execution = approval.execution
-    if execution.state is not ExecutionState.DOUBT or execution.program.asked != doubt.approval_id:
+    is_asked = execution.program.asked == doubt.approval_id
+    if execution.state is ExecutionState.STARTED:  # who asked died before it marked the doubt
+        is_later = execution.started_ms <= doubt.created_ms
+        is_asked = is_later and doubt_id(approval) == doubt.approval_id
+    if execution.state not in _RUNNING or not is_asked:
         return None
     choice = doubt.answered("choice")
     if choice == "again" and doubt.status is Status.APPROVED and approval.decision is not None:

@@ -157,7 +157,12 @@ async def overdue(office: Office, request: ApiRequest) -> None:
 async def settle(
     office: Office, request: ApiRequest, answer: dict[str, Any], status: Status
 ) -> None:
-    doubt = await the_doubt(office, request)
+    await settle_doubt(office, await the_doubt(office, request), answer, status)
+
+
+async def settle_doubt(
+    office: Office, doubt: Approval, answer: dict[str, Any], status: Status
+) -> None:
     actor = an_actor(ADA)
     decision = Decision(
         status=status, by=ADA, at_ms=office.clock(), answer=answer, digest=doubt.digest

@@ -14,7 +14,8 @@ from bot.api.shapes import ApiIntrospection, ApiRequest, ApiResult, instant
 from bot.freezes.rules import CallScope
 from bot.freezes.starts import Frozen, StartSwitch
 from bot.maintenance.restoring import Restoring
-from bot.records.approval import ExecutionState, Kind, Status
+from bot.records.approval import Approval, ExecutionState, Kind, Status
+from bot.records.approval_queries import open_of
 from bot.records.switch import FreezeScope
 from tests.support.force import forced
 from tests.support.stores import SqliteStores
@@ -31,10 +32,11 @@ from tests.unit.bot.api.program_office import (
     overdue,
     programs_of,
     settle,
+    settle_doubt,
     the_doubt,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, Office
+from tests.unit.bot.office import ADA, BEN, KilledError, Office
 
 
 async def refused(office: Office, request: ApiRequest, **changes: Any) -> str:
@@ -318,6 +320,43 @@ async def test_run_again_leaves_the_decision_as_it_was_recorded(storage: SqliteS
     state = await programs_of(other).get(a_caller(), request.id)
     assert state.decision is not None
     assert state.decision.usable_until == other.clock() + record.terms.max_age_s * 1_000
+
+
+@pytest.mark.parametrize(
+    ("choice", "status", "after"),
+    [("ran", Status.ANSWERED, "ran"), ("again", Status.APPROVED, "ready")],
+)
+async def test_an_answer_counts_also_if_the_process_died_while_it_asked(
+    storage: SqliteStores,
+    monkeypatch: pytest.MonkeyPatch,
+    choice: str,
+    status: Status,
+    after: str,
+) -> None:
+    """The question is stored, and the call is not marked as in doubt; nobody tells more of it."""
+    office = an_office(storage)
+    request = await approved(office)
+    await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
+
+    def killed(*_: Any, **__: Any) -> Approval:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bot.api.executions.in_doubt", killed)
+        with pytest.raises(KilledError):
+            await programs_of(office).report(a_caller(), request.id, a_result("unknown"))
+    office.queue.drop()
+    office.clock.forward(minutes=1)
+    await office.sweep.tick()
+    await office.queue.run()
+    record = await the_record(office, request)
+    (doubt,) = await open_of(storage.approvals, record.thread_id)
+    await settle_doubt(office, doubt, {"choice": choice}, status)
+    state = await programs_of(office).get(a_caller(), request.id)
+    assert state.execution.state == after
+    await overdue(office, request)
+    state = await programs_of(office).get(a_caller(), request.id)
+    assert state.execution.state == after
 
 
 @pytest.mark.parametrize("is_started", [False, True], ids=["ready", "started again"])
