@@ -36,7 +36,13 @@ from bot.approvals.due.out_of_office import (
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
 from bot.approvals.execution import execution_of, lets_run
-from bot.audit.entries import act_entries, decision_entries, note_request, vote_entries
+from bot.audit.entries import (
+    act_entries,
+    decision_entries,
+    note_decision,
+    note_request,
+    vote_entries,
+)
 from bot.clock import milliseconds
 from bot.errors import REFUSALS, DeliveryError, DirectoryError
 from bot.leases import (
@@ -625,6 +631,8 @@ class ApprovalWorker:
         """
         if approval.card.revision == 0 and not worker_pass.is_born:
             await note_request(self.storage.audit, approval)
+            if approval.decision is not None and not approval.open:  # a rule decided it at once
+                await note_decision(self.storage.audit, approval, approval.decision)
         is_noted = (
             worker_pass.announced is not None and worker_pass.announced.votes == approval.votes
         )

@@ -25,7 +25,7 @@ from tests.unit.bot.api.program_office import (
     programs_of,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, KilledError
 
 DENIES = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not on Fridays."}}
 ALLOWS = {"name": "free", "when": {"program": "ci", "tool": "deploy"}, "then": "allow"}
@@ -186,6 +186,26 @@ async def test_a_rule_that_names_the_program_allows_without_a_card(storage: Sqli
     assert (request.decision.source, request.decision.by) == ("policy", ())
     assert request.decision.usable
     assert office.notifier.cards == {}
+
+
+@pytest.mark.parametrize(("rule", "act"), [(ALLOWS, "decided"), (DENIES, "denied")])
+async def test_i12_a_rule_that_decides_is_on_record_also_after_a_death(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, rule: dict[str, Any], act: str
+) -> None:
+    first = an_office(storage, rule)
+
+    async def killed(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.audit, "append", killed)
+        with pytest.raises(KilledError):
+            await a_request(first)
+    second = an_office(storage, rule, clock=first.clock, owner="second")
+    await second.later(minutes=1)
+    record = await the_record(second, await a_request(second))
+    entries = await storage.audit.of_thread(record.thread_id, limit=9)
+    assert {entry.action for entry in entries} == {"requested", act}
 
 
 async def test_a_rule_of_the_house_asks_people_and_one_for_a_program_lets_it_run(
