@@ -261,7 +261,7 @@ class ThreadStarts:
             return await self.holds.see_to(start)
         try:
             if start.thread_id:
-                changed = await self._expire(start)
+                changed = await self._stop(start)
             elif start.ended or start.failure:
                 changed = await self._end(start)
             else:
@@ -271,11 +271,12 @@ class ThreadStarts:
             changed = self._put_off(start, str(error), is_final=is_final)
 
         def write(now: ThreadStart) -> ThreadStart:
+            is_stopped = now.ended == STOPPED and changed.thread_id and not start.thread_id
             return now.changed(
                 thread_id=changed.thread_id,
                 failure=changed.failure,
                 ended=now.ended or changed.ended,
-                due_ms=changed.due_ms,
+                due_ms=self.clock() if is_stopped else changed.due_ms,  # stopped while it began
             )
 
         stored = await update(
@@ -286,8 +287,6 @@ class ThreadStarts:
             writes_due=True,
             releases=True,
         )
-        if stored is not None and stored.ended == STOPPED and not start.thread_id:
-            await self._halt(stored, sender=sender_of(stored))  # it was stopped meanwhile
         return stored is None or stored.due_ms is None or stored.due_ms > self.clock()
 
     async def _end(self, start: ThreadStart) -> ThreadStart:
@@ -347,7 +346,12 @@ class ThreadStarts:
             title=start.title,
         )
 
-    async def _expire(self, start: ThreadStart) -> ThreadStart:
+    async def _stop(self, start: ThreadStart) -> ThreadStart:
+        """Stop a thread whose time is over, or that its program stopped while it began."""
+        if self.clock() < start.expires_ms:
+            if start.ended == STOPPED:
+                await self._halt(start, sender=sender_of(start))
+            return start.begun(start.thread_ts)
         await self._note_ended(start, EXPIRED, fence=start.fence)
         await self._halt(start, sender=say("message.start_deadline"))
         return start.changed(due_ms=None)

@@ -19,9 +19,10 @@ from bot.maintenance.retention import Forgetting
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import open_of
 from bot.records.programs import ProgramScope
+from bot.records.starts import ThreadStart
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.card_for import card_for
-from bot.triggers.starting import MOST_IN_CHANNEL
+from bot.triggers.starting import MOST_IN_CHANNEL, ThreadStarts
 from tests.property.worlds.hall import Mortal
 from tests.property.worlds.relay import Planned, dies
 from tests.support.stores import SqliteStores
@@ -231,6 +232,34 @@ async def test_a_program_stops_its_thread(storage: SqliteStores) -> None:
     assert (after.status, after.pending) == ("stopped", ())
     assert (await storage.approvals.get(approval.approval_id)).status is Status.CANCELLED
     assert "Stopped by the program ci." in office.shown()[-1]
+
+
+async def test_a_stop_while_a_thread_begins_outlives_the_process(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = an_office(storage, ASKS, turns_of_model=PAYS)
+    programs, show_start, halt = programs_of(office), office.notices.show_start, ThreadStarts._halt
+
+    async def stopped_meanwhile(start: ThreadStart) -> str:
+        await programs.threads.stop(CI, start.id)
+        return await show_start(start)
+
+    async def killed(starts: ThreadStarts, start: ThreadStart, **more: str) -> None:
+        monkeypatch.setattr(ThreadStarts, "_halt", halt)
+        raise KilledError
+
+    monkeypatch.setattr(office.notices, "show_start", stopped_meanwhile)
+    monkeypatch.setattr(ThreadStarts, "_halt", killed)
+    with pytest.raises(KilledError):
+        await a_thread(office)
+    office.queue.drop()
+    second = an_office(
+        storage, ASKS, turns_of_model=PAYS, clock=office.clock, notifier=office.notifier, owner="b"
+    )
+    await second.later(minutes=1)
+    (start,) = office.notices.starts
+    assert (await programs_of(second).threads.get(CI, start.id)).status == "stopped"
+    assert "Stopped" in second.shown()[-1]
 
 
 async def test_a_thread_is_stopped_when_its_time_is_over(storage: SqliteStores) -> None:
