@@ -25,7 +25,7 @@ from countersign_client.cli.calls import (
 )
 from countersign_client.cli.children import Child, keep_standard_streams
 from countersign_client.cli.commands import PATIENCE, decided
-from countersign_client.cli.process import REFUSED, Process, Signals, UsageError
+from countersign_client.cli.process import REFUSED, Process, Signalled, Signals, UsageError
 from countersign_client.errors import CountersignError
 from countersign_client.requests import Request
 from countersign_client.runs import Run
@@ -100,9 +100,9 @@ class _Gating:
         done.check(self._options.tool, call)  # people changed nothing but the pieces
         self._signals.keep()  # from here on, a signal must not leave a start without its end
         run = client.start(done, tool=self._options.tool, arguments=call)
-        if self._signals.first:
+        if number := self._signals.first:
             self._report(run, "not_run", "ended by a signal before it ran")
-            return 128 + self._signals.first
+            return 128 + number
         return self._start(run, call, pieces)
 
     def _start(self, run: Run, call: dict[str, Any], pieces: dict[str, str]) -> int:
@@ -159,12 +159,12 @@ class _Gating:
         return {"format": "text", "text": asking.cut(text)}
 
     def _report(self, run: Run, outcome: Any, summary: str) -> None:
-        """Report the end over an outage; at last leave it in --result-file."""
+        """Report the end over an outage, until a signal comes; at last leave it in a file."""
         request: Request = run.request
         try:
-            with self._process.connect(float(RUN_TIMEOUT)) as client:
+            with self._signals.ending(), self._process.connect(float(RUN_TIMEOUT)) as client:
                 client.report(request, outcome, summary, token=run.token)
-        except (CountersignError, OSError, ValueError) as error:
+        except (CountersignError, OSError, ValueError, Signalled) as error:
             self._process.say(f"the outcome {outcome} could not be reported: {error}")
             if self._options.result_file:
                 self._leave({"id": request.id, "outcome": outcome, "summary": summary})

@@ -55,7 +55,7 @@ class Signalled(BaseException):
 
     def __init__(self, number: int) -> None:
         self.number = number
-        super().__init__(number)
+        super().__init__(f"signal {number} came")
 
 
 @dataclass
@@ -123,6 +123,7 @@ def guarded(process: Process, command: Callable[[], int]) -> int:
         ValueError,
         TypeError,
         OSError,
+        ImportError,  # the environment names a proxy for which httpx lacks a package
         httpx.InvalidURL,
     ) as error:
         process.say(str(error))
@@ -169,8 +170,18 @@ class Signals:
                 signal.signal(number, handler)
 
     def keep(self) -> None:
-        """Keep signals until something else is said."""
+        """Keep signals from now on, until something else is said."""
+        self.first = None
         self.on_signal = lambda _: None
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Let a signal end the wait of a block, and keep those that come after it."""
+        self.on_signal = _end
+        try:
+            yield
+        finally:
+            self.keep()
 
     def _handle(self, number: int, _: FrameType | None) -> None:
         self.first = self.first or number

@@ -136,15 +136,18 @@ def test_input_that_is_nested_too_deep_is_told_in_words(shell: Shell) -> None:
     assert "nothing that Claude Code writes" in shell.err
 
 
-def test_a_proxy_that_is_no_address_is_told_in_words(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("proxy", "words"), [("foo:bar:baz", "Invalid port"), ("socks5://127.0.0.1:9", "SOCKS proxy")]
+)
+def test_a_proxy_that_cannot_be_used_is_told_in_words(
+    proxy: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "foo:bar:baz")
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
     monkeypatch.setenv("COUNTERSIGN_URL", "https://countersign.test")
     monkeypatch.setenv("COUNTERSIGN_KEY", KEY)
     err = io.StringIO()
     assert main(["get", "--key", "k"], Process(stderr=err, stdout=io.StringIO())) == 2
-    assert "Invalid port" in err.getvalue()
+    assert words in err.getvalue()
 
 
 def test_a_request_without_the_name_of_a_command_is_asked(shell: Shell) -> None:

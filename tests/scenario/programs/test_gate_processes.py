@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -102,6 +103,34 @@ def test_a_second_interrupt_withdraws_the_request_if_that_is_wanted(
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert record.shown["status"] == "cancelled"
+
+
+def test_one_interrupt_of_the_two_that_withdraw_keeps_nothing_from_running(
+    door: Loopback, start: Any, tmp_path: Path
+) -> None:
+    process = start("gate", "--cancel-on-interrupt", *python("open('runs', 'w')"))
+    record = door.request()
+    process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert b"interrupt again" in process.stderr.readline()
+    door.do(lambda: door.server.approve(record))
+    assert process.wait(timeout=60) == 0
+    assert (tmp_path / "runs").exists()
+
+
+def test_a_signal_ends_the_tries_to_report_over_an_outage(
+    door: Loopback, start: Any, tmp_path: Path
+) -> None:
+    door.server.policy = "allow"
+    code = "import os, sys; open('runs', 'w').close()\nwhile not os.path.exists('go'): pass"
+    process = start("gate", "--result-file", "result", *python(f"{code}\nsys.exit(7)"))
+    runs(tmp_path, process)
+    door.do(lambda: door.server.next_problems.extend([(503, "store-unavailable", None)] * 100))
+    (tmp_path / "go").touch()
+    door.request(lambda _: any("result" in target for _, target in door.server.seen))
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=20) == 7
+    assert json.loads((tmp_path / "result").read_text())["outcome"] == "failed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
