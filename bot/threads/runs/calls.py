@@ -20,7 +20,7 @@ from functools import partial
 from agents import InterruptContext
 from agents.core.address import Address
 from agents.core.asking.answers import NotStarted
-from agents.core.asking.infos import CallInfo, InDoubtInfo, ParkedInfo
+from agents.core.asking.infos import CallInfo, ParkedInfo
 from agents.core.asking.limits import LimitInfo
 from agents.core.codec import Json
 from agents.core.scope import AskAgain, Park, StartingCall
@@ -28,6 +28,7 @@ from bot.approvals.execution import (
     StartFacts,
     has_yes,
     held,
+    lets_run,
     not_begun,
     parked,
     started,
@@ -286,7 +287,8 @@ class Calls:
         """Return the decisions that their run must not hear of while a freeze covers their work.
 
         The work of a node or a stage cannot wait once its run goes on: people would be asked again
-        and again. So the decision waits, and is judged at the start after the lifting.
+        and again. So the decision waits, and is judged at the start after the lifting; so does one
+        that lets work in doubt run again.
 
         Args:
             decided: Decisions that the run has not heard of.
@@ -297,15 +299,21 @@ class Calls:
         """
         waiting: dict[str, str] = {}
         for approval in decided:
-            is_call = isinstance(infos[approval.interrupt_id], CallInfo | LimitInfo | InDoubtInfo)
-            if is_call or approval.kind is not Kind.APPROVAL or not has_yes(approval):
+            is_call = isinstance(infos[approval.interrupt_id], CallInfo | LimitInfo)
+            if is_call or approval.kind is Kind.QUESTION or not lets_run(approval):
                 continue
             frozen = await self.switch.covering(scope_of_approval(approval, ()))
             if frozen is None:
                 continue
             freeze, now, name = frozen.freeze, self.clock(), approval.approval_id
             waiting[approval.interrupt_id] = freeze.id
-            call = ParkedCall(freeze=freeze.id, by=freeze.by, why=freeze.why, since_ms=now)
+            call = ParkedCall(
+                freeze=freeze.id,
+                by=freeze.by,
+                why=freeze.why,
+                since_ms=now,
+                may_have_run=approval.kind is Kind.DOUBT,
+            )
             write = partial(held, call=call, now_ms=now)
             if await update_or_none(self.storage.approvals, name, write, writes_due=True):
                 entry = parked_entry(frozen, key=name, at_ms=now, about=approval)

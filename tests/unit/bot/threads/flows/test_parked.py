@@ -322,31 +322,54 @@ async def doubted(storage: SqliteStores) -> tuple[Office, Approval]:
     return office, doubt
 
 
-@pytest.mark.parametrize("is_parked", [False, True])
-async def test_a_stop_does_not_say_of_a_call_in_doubt_that_it_did_not_run(
-    storage: SqliteStores, is_parked: bool
-) -> None:
-    office, doubt = await doubted(storage)
-    if is_parked:
-        await freeze(office)
-        await office.decide(doubt, Status.APPROVED, answers={"choice": "again", "result": ""})
-    await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
-    text = "Stopped by urosa. May have run, please check: Pay 5 to Mia."
-    assert office.shown() == [text]
-    call, _ = await of_turn(storage.approvals, doubt.checkpoint_id)
-    assert call.execution.state is ExecutionState.DOUBT
-    assert "*May have run*" in shown(card_for(call, approvers_text="").blocks)
+@pytest.fixture(params=["before the decision", "right before the start"])
+def comes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """When a freeze comes; nothing sees it before the start of the call."""
+
+    async def nothing(*_: object) -> dict[str, str]:
+        return {}
+
+    if request.param != "before the decision":
+        monkeypatch.setattr(Calls, "held", nothing)
+    return str(request.param)
 
 
-async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores) -> None:
-    office, doubt = await doubted(storage)
+async def run_again_in_freeze(office: Office, doubt: Approval) -> None:
     await freeze(office)
     await office.decide(doubt, Status.APPROVED, answers={"choice": "again", "result": ""})
     assert office.ran == []
+
+
+async def test_a_stop_says_of_a_call_in_doubt_that_it_may_have_run(storage: SqliteStores) -> None:
+    office, _ = await doubted(storage)
+    await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
+    assert office.shown() == ["Stopped by urosa. May have run, please check: Pay 5 to Mia."]
+
+
+@pytest.mark.usefixtures("comes")
+async def test_a_stop_says_of_a_parked_call_in_doubt_that_it_may_have_run(
+    storage: SqliteStores,
+) -> None:
+    office, doubt = await doubted(storage)
+    await run_again_in_freeze(office, doubt)
+    await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
+    assert office.shown() == ["Stopped by urosa. May have run, please check: Pay 5 to Mia."]
+    for ended in await of_turn(storage.approvals, doubt.checkpoint_id):
+        assert ended.execution.state is ExecutionState.DOUBT
+        assert buttons(ended) == []
+
+
+async def test_a_doubt_that_is_to_run_again_waits_too(storage: SqliteStores, comes: str) -> None:
+    office, doubt = await doubted(storage)
+    await run_again_in_freeze(office, doubt)
     # It may have run before, so nobody can say any more that it did not.
-    for waiting in await of_turn(storage.approvals, doubt.checkpoint_id):
-        assert waiting.execution.parked is not None
-        assert buttons(waiting) == []
+    call, again = await of_turn(storage.approvals, doubt.checkpoint_id)
+    assert buttons(call) == buttons(again) == []
+    assert again.execution.parked is not None
+    if comes == "before the decision":
+        assert call.execution.state is ExecutionState.DOUBT
+    else:
+        assert call.execution.parked is not None
     await lift(office)
     assert len(office.ran) == 1
 

@@ -13,8 +13,9 @@ from agents.core.asking.answers import ApprovalResult
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import AnsweringModel, call, say
 from agents.prebuilt import create_react_agent
+from bot.approvals.execution import can_take_back
 from bot.people.approvers import approvers_of
-from bot.records.approval import Kind
+from bot.records.approval import Approval, Kind, Status
 from bot.records.switch import FreezeScope
 from bot.slack.cards.card_for import card_for
 from tests.support.stores import SqliteStores
@@ -116,9 +117,8 @@ async def test_i13_an_approval_of_a_step_ages(
         assert ACTED == ["deleted"]
 
 
-async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
-    storage: SqliteStores,
-) -> None:
+async def in_doubt(storage: SqliteStores) -> tuple[Office, Approval, Approval]:
+    """A process died in an approved node: its approval, and the question what became of it."""
     ACTED.clear()
 
     def dying(_: State) -> State:
@@ -140,9 +140,41 @@ async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
     await second.later()
     doubt = await second.the_approval()
     assert doubt.kind is Kind.DOUBT
+    return second, asked, doubt
+
+
+async def test_f3_a_step_in_doubt_is_decided_by_the_people_of_its_approval(
+    storage: SqliteStores,
+) -> None:
+    office, asked, doubt = await in_doubt(storage)
     assert approvers_of(doubt) == approvers_of(asked)
-    await second.decide(doubt, answers={"choice": "again"}, by=BEN)
+    await office.decide(doubt, answers={"choice": "again"}, by=BEN)
     assert ACTED == ["deleted", "deleted"]
+
+
+async def test_a_step_in_doubt_waits_for_the_end_of_a_freeze_and_is_not_asked_again(
+    storage: SqliteStores,
+) -> None:
+    office, _, doubt = await in_doubt(storage)
+    frozen = await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    await office.decide(doubt, answers={"choice": "again"}, by=BEN)
+    await office.later()
+    assert (ACTED, await office.open_approvals()) == (["deleted"], [])
+    waits = await storage.approvals.get(doubt.approval_id)
+    assert "frozen, nothing starts" in card_for(waits, approvers_text="").text
+    assert not can_take_back(waits)
+    await office.freezes.lift(frozen.freeze.id, by=BEN, why="Over.")
+    await office.later()
+    assert ACTED == ["deleted", "deleted"]
+    assert "lapsed" not in await office.acts()
+
+
+async def test_people_tell_in_a_freeze_that_a_step_ran(storage: SqliteStores) -> None:
+    office, _, doubt = await in_doubt(storage)
+    await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    await office.decide(doubt, Status.ANSWERED, answers={"choice": "ran"}, by=BEN)
+    assert (ACTED, await storage.threads.parked()) == (["deleted"], [])
+    assert not (await storage.threads.get(doubt.thread_id)).turn_open
 
 
 async def test_a_step_waits_for_the_end_of_a_freeze_and_is_not_asked_again(
