@@ -103,12 +103,13 @@ def started(approval: Approval, facts: StartFacts) -> Approval | None:
     return approval.changed(execution=execution)
 
 
-def parked(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | None:
-    """Return the approval whose call waits for the end of a freeze, instead of its start."""
-    execution = approval.execution
-    if execution.state is not ExecutionState.STARTED or not has_yes(approval):
+def parked(
+    approval: Approval, call: ParkedCall, *, begun: Execution, now_ms: int
+) -> Approval | None:
+    """Return the approval whose call waits for the end of a freeze, instead of this start."""
+    if not _is_start(approval, begun) or not has_yes(approval):
         return None
-    return shown(approval, execution=Execution(mode=execution.mode, parked=call), now_ms=now_ms)
+    return shown(approval, execution=Execution(mode=begun.mode, parked=call), now_ms=now_ms)
 
 
 def held(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | None:
@@ -171,16 +172,16 @@ def was_taken_back(approval: Approval) -> bool:
     return is_ended and approval.execution.parked is not None
 
 
-def not_begun(approval: Approval, *, runner: str, started_ms: int) -> Approval | None:
-    """Return the approval without a start of this process that led to nothing."""
-    execution = approval.execution
-    if (execution.state, execution.runner, execution.started_ms) != (
-        ExecutionState.STARTED,
-        runner,
-        started_ms,
-    ):
-        return None
-    return approval.changed(execution=Execution())
+def not_begun(approval: Approval, *, begun: Execution) -> Approval | None:
+    """Return the approval without a start that led to nothing."""
+    return approval.changed(execution=Execution()) if _is_start(approval, begun) else None
+
+
+def _is_start(approval: Approval, begun: Execution) -> bool:
+    """Whether a start is the newest one: another process may have started the call since."""
+    now = approval.execution
+    is_started = now.state is begun.state is ExecutionState.STARTED
+    return is_started and (now.runner, now.started_ms) == (begun.runner, begun.started_ms)
 
 
 def with_outcome(  # noqa: PLR0913 - the parts of one state, given by name

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 
 from bot.approvals import changes, execution
 from bot.freezes import rules
-from bot.records.approval import Approval, Decision, ExecutionState, ParkedCall, Status
+from bot.records.approval import (
+    Approval,
+    Decision,
+    Execution,
+    ExecutionState,
+    ParkedCall,
+    Status,
+)
 from bot.records.switch import Confirmation, Freeze, FreezeScope, SwitchRecord
 from bot.threads import parked
 from tests.model.voting import ADA, START_MS, asked, the_terms
@@ -20,7 +27,7 @@ from tests.model.voting import ADA, START_MS, asked, the_terms
 CALL = rules.CallScope(agents=frozenset({"clerk"}), tool="pay")
 STARTS, NUMBERS, JOURNALS, RUNS, ENDS = "starts", "numbers", "journals", "runs", "ends"
 PEOPLE = ("UBEN", "UCLEO")
-NEW = SwitchRecord()
+NEW, NOT_BEGUN = SwitchRecord(), Execution()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +39,14 @@ class Runner:
         fence: Fencing token of its lease.
         switch: The switch as it was read; None before.
         step: What it does next.
+        begun: Its start, as it stored that.
     """
 
     name: str
     fence: int
     switch: SwitchRecord | None = None
     step: str = STARTS
+    begun: Execution = NOT_BEGUN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +192,7 @@ def _start(world: StartingWorld, runner: Runner) -> Iterator[tuple[str, Starting
         yield "may not start it", world
         return
     after = _stored(world, begun)
+    runner = replace(runner, begun=begun.execution)
     yield "says on the approval that it starts", _with(after, runner, step=NUMBERS)
 
 
@@ -207,7 +217,8 @@ def _number(world: StartingWorld, runner: Runner) -> Iterator[tuple[str, Startin
 def _park(world: StartingWorld, runner: Runner, freeze: Freeze) -> StartingWorld:
     """Store that the call waits; the thread is released by the newest lease alone."""
     waits = ParkedCall(freeze=freeze.id, by=freeze.by, why=freeze.why, since_ms=START_MS)
-    after = _stored(world, execution.parked(world.approval, waits, now_ms=START_MS))
+    new = execution.parked(world.approval, waits, begun=runner.begun, now_ms=START_MS)
+    after = _stored(world, new)
     if runner.fence != world.fence:
         return after
     return replace(after, parked_by=freeze.id, is_due=False)

@@ -225,7 +225,8 @@ class Calls:
             may_have_run=any(approval.kind is Kind.DOUBT for approval in begun),
         )
         for approval in begun:
-            name, write = approval.approval_id, partial(parked, call=waits, now_ms=now)
+            name, begun_here = approval.approval_id, approval.execution
+            write = partial(parked, call=waits, begun=begun_here, now_ms=now)
             newest = await update(self.storage.approvals, name, write, writes_due=True)
             if newest is not None:
                 turn.approvals[name] = newest
@@ -328,8 +329,7 @@ class Calls:
 
     async def _put_back(self, turn: OpenTurn, begun: Iterable[Approval], why: str = "") -> str:
         for approval in begun:
-            started_ms = approval.execution.started_ms
-            write = partial(not_begun, runner=self.owner, started_ms=started_ms)
+            write = partial(not_begun, begun=approval.execution)
             with suppress(StorageError):
                 name = approval.approval_id
                 turn.approvals[name] = (

@@ -96,12 +96,13 @@ def test_a_start_is_of_its_process_and_no_stop_cancels_it() -> None:
     assert approval.execution == Execution(
         state=ExecutionState.STARTED, runner="one", started_ms=AT_MS + 1, at_ms=AT_MS + 1
     )
-    begun = {"runner": "one", "started_ms": AT_MS + 1}
-    put_back = not_begun(approval, **begun)  # type: ignore[arg-type]
+    begun = approval.execution
+    put_back = not_begun(approval, begun=begun)
     assert put_back is not None
     assert put_back.execution == Execution()
-    for other in ({"runner": "two"}, {"started_ms": AT_MS}):
-        assert not_begun(approval, **{**begun, **other}) is None  # type: ignore[arg-type]
+    for other in (begun.changed(runner="two"), begun.changed(started_ms=AT_MS)):
+        assert not_begun(approval, begun=other) is None
+        assert parked(approval, WAITS, begun=other, now_ms=AT_MS) is None
 
 
 def test_a_start_keeps_how_often_the_call_may_run() -> None:
@@ -110,7 +111,7 @@ def test_a_start_keeps_how_often_the_call_may_run() -> None:
     assert approval is not None
     assert approval.execution.mode is ExecutionMode.IDEMPOTENT
     assert approval.execution.is_cancellable
-    waiting = parked(approval, WAITS, now_ms=AT_MS)
+    waiting = parked(approval, WAITS, begun=approval.execution, now_ms=AT_MS)
     assert waiting is not None
     assert waiting.execution == Execution(mode=ExecutionMode.IDEMPOTENT, parked=WAITS)
 
@@ -118,8 +119,8 @@ def test_a_start_keeps_how_often_the_call_may_run() -> None:
 def test_a_parked_call_can_be_taken_back_until_it_starts() -> None:
     begun = started(approved(), facts())
     assert begun is not None
-    assert parked(approved(), WAITS, now_ms=AT_MS) is None
-    waiting = parked(begun, WAITS, now_ms=AT_MS + 2)
+    assert parked(approved(), WAITS, begun=begun.execution, now_ms=AT_MS) is None
+    waiting = parked(begun, WAITS, begun=begun.execution, now_ms=AT_MS + 2)
     assert waiting is not None
     assert (waiting.execution.state, waiting.due_ms) == (ExecutionState.READY, AT_MS + 2)
     assert can_take_back(waiting)

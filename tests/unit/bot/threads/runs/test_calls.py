@@ -12,10 +12,14 @@ import pytest
 
 from agents import ToolOutcome
 from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
-from agents.core.scope import StartingCall
+from agents.core.scope import Park, StartingCall
 from agents.models import call
 from bot.approvals.disclosure import Surface
+from bot.approvals.execution import can_take_back
+from bot.freezes.rules import CallScope
+from bot.freezes.starts import Frozen, StartSwitch
 from bot.records.approval import Approval, Decision, ExecutionState, Status
+from bot.records.switch import FreezeScope
 from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.calls import Calls
 from storage.errors import StoreUnavailableError
@@ -145,6 +149,29 @@ async def test_a_start_that_led_to_nothing_may_be_repeated_by_another_process(
     assert isinstance(await payment.start(), dict)
     [newest] = payment.records.watched(TURN)
     assert (newest.execution.state, newest.execution.runner) == (ExecutionState.STARTED, "second")
+
+
+async def test_a_process_that_stood_still_parks_no_call_that_another_one_has_started(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payment, take = await Payment.approved(storage), StartSwitch.take
+    freezes = payment.office.freezes
+    freeze = (await freezes.freeze(FreezeScope(), by=ADA, why="Incident.")).freeze
+    first = payment.calls
+
+    async def stood_still(switch: StartSwitch, call: CallScope) -> int | Frozen:
+        frozen = await take(switch, call)
+        monkeypatch.undo()
+        await freezes.lift(freeze.id, by=ADA, why="Over.")
+        payment.calls = replace(first, owner="second")
+        assert isinstance(await payment.start(may_park=True), dict)
+        return frozen
+
+    monkeypatch.setattr(StartSwitch, "take", stood_still)
+    assert isinstance(await payment.start(may_park=True), Park)
+    stored = await storage.approvals.get(payment.approval.approval_id)
+    assert (stored.execution.state, stored.execution.runner) == (ExecutionState.STARTED, "second")
+    assert not can_take_back(stored)
 
 
 @pytest.mark.parametrize("outcome", [ToolOutcome.RAN, ToolOutcome.FAILED])
