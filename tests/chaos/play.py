@@ -28,7 +28,7 @@ from bot.clock import system_clock
 from bot.commands.call import CUT_OFF
 from bot.errors import UnknownFreezeError
 from bot.freezes.service import Freezes
-from bot.records.approval import Approval, Kind, Status
+from bot.records.approval import Approval, ExecutionState, Kind, Status
 from bot.records.approval_queries import count_due, newest_of
 from bot.records.switch import FreezeScope
 from bot.stores import Stores
@@ -546,7 +546,7 @@ class Play:
                 self._check_audit(approval, actions, is_abandoned=is_abandoned)
                 if approval.kind is Kind.APPROVAL:
                     allowed.add(_ref(approval))
-                    self._check_effects(approval, done, given_up)
+                    self._check_effects(approval, approvals, done, given_up)
                 if _is_about_charge(approval):
                     allowed.add(_ref(approval))
                     self._check_charges(approval, done, given_up)
@@ -608,8 +608,14 @@ class Play:
             self.report.wrong.append(f"{name}: it does not show {approval.status}: {shown[:300]}")
 
     def _check_effects(
-        self, approval: Approval, done: list[tuple[str, str, int, str]], given_up: set[str]
+        self,
+        approval: Approval,
+        all_of_job: Iterable[Approval],
+        done: list[tuple[str, str, int, str]],
+        given_up: set[str],
     ) -> None:
+        if _is_asked_anew(approval, all_of_job):
+            return
         ref, tool = _ref(approval), approval.tool.strip() or "wire"
         effects = [effect for effect in done if effect[1] == ref and effect[0] == tool]
         name = f"{tool} {ref} ({approval.status})"
@@ -706,6 +712,15 @@ def _evidence(
         )
     for entry in sorted(audit, key=lambda entry: entry.at_ms):
         yield f"job {number}: {entry.at_ms} {entry.action} {entry.approval_id} {entry.detail}"
+
+
+def _is_asked_anew(approval: Approval, all_of_job: Iterable[Approval]) -> bool:
+    """Whether its decision lapsed, and people were asked again: only their newer word counts."""
+    return approval.execution.state is ExecutionState.LAPSED and any(
+        other.asked_again and _ref(other) == _ref(approval)
+        for other in all_of_job
+        if other.created_ms > approval.created_ms
+    )
 
 
 def _is_about_charge(approval: Approval) -> bool:
