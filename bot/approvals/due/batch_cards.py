@@ -228,15 +228,15 @@ class SharedCards:
             raise fault
         return True
 
-    async def split(self, approval: Approval) -> frozenset[str]:
-        """Give all pending approvals of a card cards of their own; return their ids."""
+    async def split(self, approval: Approval) -> list[str]:
+        """Give all pending approvals of a card cards of their own; return their ids in order."""
         write = partial(split_off, batch=approval.batch.owner_id, now_ms=self.clock())
         turn = await of_turn(self.approvals, approval.checkpoint_id)
         names = [other.approval_id for other in turn if other.shares_batch(approval)]
         written = await asyncio.gather(
             *(update_or_none(self.approvals, name, write, writes_due=True) for name in names)
         )
-        return frozenset(other.approval_id for other in written if other is not None)
+        return [other.approval_id for other in written if other is not None]
 
     async def as_one(self, approval: Approval, items: Sequence[Approval]) -> Approval:
         """Return the approval as thread messages show it: with the title of its batch."""

@@ -274,8 +274,12 @@ async def split(services: BatchServices, click: Click) -> None:
     shared = services.approvals.attendance.shared
     if shared is None:
         raise InvalidInputError("this button")
-    for name in sorted(await shared.split(waiting[0])):
-        services.spawn(services.approvals.attendance.attend(name))
+    services.spawn(_post_in_order(services, await shared.split(waiting[0])))
+
+
+async def _post_in_order(services: BatchServices, names: Sequence[str]) -> None:
+    for name in names:
+        await services.approvals.attendance.attend(name)
 
 
 async def _notice_of(

@@ -125,10 +125,10 @@ async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int
 async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
     storage: SqliteStores,
 ) -> None:
-    office, cards = await asked(storage, "a", "b")
+    office, cards = await asked(storage, "a", "b", "c", "d")
     shared = office.attendance.shared
     assert shared is not None
-    await shared.split(cards[0])
+    assert await shared.split(cards[0]) == [card.approval_id for card in cards]
     heir = an_office(storage, clock=office.clock, owner="heir")
     shown(heir).shown = shown(office).shown
     await heir.later(seconds=1)
