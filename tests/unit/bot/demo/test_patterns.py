@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from agents import Expired
+from bot.demo.patterns.programs import SCRIPTS, Script
+from bot.redaction.mask import mask_text
 from tests.unit.bot.demo.pattern_room import NO, YES, Answer, Room, accept, approve, edit, tell
 
 ENDS: list[tuple[str, str, Sequence[Answer], str]] = [
@@ -73,3 +75,9 @@ async def test_a_budget_that_is_too_large_is_told() -> None:
     await room.play(approve, text="set up the project Rocket with $900,000 from marketing")
     assert "marketing has 200000 USD, which is not enough" in "\n".join(room.texts)
     assert room.outcomes("allocate_budget") == ["failed"]
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS))
+def test_a_script_is_shown_as_it_is(script: Script) -> None:
+    text = SCRIPTS[script].read_text("utf-8")
+    assert mask_text(text) == text
