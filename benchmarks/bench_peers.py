@@ -178,7 +178,7 @@ async def main() -> None:
         }
         kinds: Sequence[Kind] = ("pymongo", "motor")
         for kind in kinds:
-            pace = await pace_of(kind, server)
+            pace = await pace_of(kind, server, laps=1)
             rates_by_name[f"bot, {NAMES[kind]}"] = (pace.alone_per_s, pace.together_per_s, 0)
         for place, name in PLACES.items():
             rates_by_name[f"runtime, {name}"] = await asyncio.to_thread(ours, place, server.uri)

@@ -81,12 +81,14 @@ class Pace:
     Attributes:
         times: Seconds of each, one by one.
         alone: All of them.
-        together: Of `LAPS` times `AT_ONCE` at once.
+        together: Of `laps` times `AT_ONCE` at once.
+        laps: How often so many were made at once.
     """
 
     times: Sequence[float]
     alone: Effort
     together: Effort
+    laps: int
 
     @property
     def alone_per_s(self) -> float:
@@ -96,11 +98,14 @@ class Pace:
     @property
     def together_per_s(self) -> float:
         """How many a second, at once."""
-        return LAPS * AT_ONCE / self.together.wall_s
+        return self.laps * AT_ONCE / self.together.wall_s
 
 
-async def pace_of(kind: Kind, server: MongoServer) -> Pace:
-    """One approval after the other, then many at once, each in a thread of its own."""
+async def pace_of(kind: Kind, server: MongoServer, *, laps: int = LAPS) -> Pace:
+    """One approval after the other, then many at once, each in a thread of its own.
+
+    More laps make a fuller database, which `nx` reads more slowly: compare paces of equal laps.
+    """
     over = server if kind in {"pymongo", "motor"} else None
     times: list[float] = []
     async with a_bot(kind, server) as stage:
@@ -111,10 +116,10 @@ async def pace_of(kind: Kind, server: MongoServer) -> Pace:
             times.append(time.perf_counter() - begin)
         alone.end()
         together = Effort(over)
-        for _ in range(LAPS):
+        for _ in range(laps):
             await _all_at_once(stage)
         together.end()
-    return Pace(times=times, alone=alone, together=together)
+    return Pace(times=times, alone=alone, together=together, laps=laps)
 
 
 async def round_trips(server: MongoServer) -> None:
@@ -131,7 +136,7 @@ async def round_trips(server: MongoServer) -> None:
                 f"{p50:.0f} / {p99:.0f} ms",
                 f"{pace.alone.cpu_s / TURNS * 1e3:.1f} ms",
                 f"{pace.together_per_s:.1f}/s",
-                f"{pace.together.cpu_s / LAPS / AT_ONCE * 1e3:.1f} ms",
+                f"{pace.together.cpu_s / pace.laps / AT_ONCE * 1e3:.1f} ms",
             )
         )
     head = ("database", "one by one", "p50 / p99", "CPU", f"{AT_ONCE} at once", "CPU")
