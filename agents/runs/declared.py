@@ -10,7 +10,7 @@ from agents.core.tools import ToolSpec
 from agents.gates.approval import PolicyGate
 from agents.policy.base import UNNAMED
 from agents.policy.checks import check_rule_names, people_of, rule_names
-from agents.runs.topology import Described, Holder
+from agents.runs.topology import is_described, is_holder
 
 
 def people_named(agent: Agent) -> tuple[str, ...]:
@@ -71,8 +71,8 @@ def _parts(agent: Agent) -> Iterator[tuple[object, bool]]:
             continue
         seen.add((id(part), is_wrapped))
         yield part, is_wrapped
-        if isinstance(part, Described):
+        if is_described(part):
             waiting += [(component.inner, False) for component in part.components().values()]
-        if isinstance(part, Holder):
+        if is_holder(part):
             waiting += [(held, False) for held in part.held()]
         waiting.append((getattr(part, "tool", None), True))  # a wrapper of a tool calls it as one
