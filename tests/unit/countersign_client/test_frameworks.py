@@ -10,20 +10,24 @@ from pathlib import Path
 import pytest
 
 from countersign_client.adapters.frameworks import UnsupportedVersion, framework
+from tests.support.halves import first_rows
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
     ("module", "distribution", "version", "wanted"),
-    [
-        ("pydantic_ai", "pydantic-ai-slim", "2.9.1", "pydantic-ai-slim>=2.60,<3, found 2.9.1"),
-        ("pydantic_ai", "pydantic-ai-slim", "3.0.0", "pydantic-ai-slim>=2.60,<3, found 3.0.0"),
-        ("langgraph", "langgraph", "1.2.9", "langgraph>=1.2.22,<2, found 1.2.9"),
-        ("langgraph", "langgraph", "2.0.0", "langgraph>=1.2.22,<2, found 2.0.0"),
-        ("openai_agents", "openai-agents", "1.0.0", "openai-agents>=0.20,<1, found 1.0.0"),
-        ("langchain", "langchain", "2.0.0", "langchain>=1.4,<2, found 2.0.0"),
-    ],
+    first_rows(
+        1,
+        [
+            ("pydantic_ai", "pydantic-ai-slim", "2.9.1", "pydantic-ai-slim>=2.60,<3, found 2.9.1"),
+            ("pydantic_ai", "pydantic-ai-slim", "3.0.0", "pydantic-ai-slim>=2.60,<3, found 3.0.0"),
+            ("langgraph", "langgraph", "1.2.9", "langgraph>=1.2.22,<2, found 1.2.9"),
+            ("langgraph", "langgraph", "2.0.0", "langgraph>=1.2.22,<2, found 2.0.0"),
+            ("openai_agents", "openai-agents", "1.0.0", "openai-agents>=0.20,<1, found 1.0.0"),
+            ("langchain", "langchain", "2.0.0", "langchain>=1.4,<2, found 2.0.0"),
+        ],
+    ),
 )
 def test_an_unknown_version_is_refused_at_import(
     tmp_path: Path, module: str, distribution: str, version: str, wanted: str
