@@ -326,6 +326,7 @@ class ApiDoor:
         body, query = cast(ApiCreateRequest, call.body), cast(ApiWaitQuery, call.query)
         asked = await self._whole(self.use.create(call.caller, body, idempotency_key=key))
         request = await self._held(call, asked.request, self.use.get, wait_s=query.wait)
+        await self._handed(call.caller, request)
         answer = _answer(request, status=201 if asked.is_new else 200)
         if asked.is_new:
             answer.headers["Location"] = f"{self.url}/v1/requests/{request.id}"
@@ -335,7 +336,13 @@ class ApiDoor:
         query = cast(ApiGetQuery, call.query)
         request, read = await self.use.get(call.caller, call.request_id), self.use.get
         held = await self._held(call, request, read, wait_s=query.wait, after=query.after)
+        await self._handed(call.caller, held)
         return _answer(held)
+
+    async def _handed(self, caller: ApiCaller, request: ApiRequest) -> None:
+        """Use a decision up that a program reads, if nothing is to be started."""
+        if request.status in {"approved", "answered"} and request.execution.mode == "none":
+            await self._whole(self.executions.take(caller, request.id))
 
     async def _held(
         self,

@@ -290,7 +290,8 @@ class ApiCreateRequest(_Asked):
     repeat: Literal["same", "after_use"] = Field(
         default="same",
         description="same: the idempotency key names one request for ever. after_use: it names the "
-        "newest one; when that one is used up, the next call makes a new one.",
+        "newest one, until that was used: reported as delivered, or read once if it has no start; "
+        "or has lapsed or ended; a rejection counts for 10 minutes.",
     )
     callback_url: (
         Annotated[str, StringConstraints(max_length=2000, pattern=r"^https://[^\s\x00-\x1f]+$")]

@@ -159,7 +159,7 @@ class Server:
         handlers: dict[str, Callable[[], tuple[int, dict[str, Any]]]] = {
             "createRequest": lambda: self._create(parsed, headers),
             "listRequests": lambda: (200, self._page(values)),
-            "getRequest": lambda: (200, self._present(self._of(found))),
+            "getRequest": lambda: (200, self._read(self._of(found))),
             "cancelRequest": lambda: (200, self._cancel(self._of(found))),
             "startExecution": lambda: self._start(self._of(found), parsed),
             "reportResult": lambda: (200, self._result(self._of(found), parsed)),
@@ -208,7 +208,7 @@ class Server:
             identity = record.shown["id"]
             if record.fingerprint != fingerprint:
                 raise ProblemError(422, "idempotency-key-reused", request=identity)
-            return 200, self._present(record)
+            return 200, self._read(record)
         _check_arguments(whole)
         record = Record(
             self._new(identity, whole),
@@ -220,7 +220,7 @@ class Server:
         )
         self.records[identity] = record
         self._judge(record)
-        return 201, self._present(record)
+        return 201, self._read(record)
 
     def _newest(self, key: str) -> tuple[Record | None, int]:
         """The newest request of a key, and its generation."""
@@ -492,6 +492,12 @@ class Server:
         if status:
             record.shown["status"] = status
 
+    def _read(self, record: Record) -> dict[str, Any]:
+        """The present state; reading a decision that has no start is its use."""
+        if record.shown["execution"]["mode"] == "none" and "decision" in record.shown:
+            record.is_delivered = record.shown["status"] != "rejected"
+        return self._present(record)
+
     def _present(self, record: Record) -> dict[str, Any]:
         shown = deepcopy(record.shown)
         decision = shown.get("decision")
@@ -520,10 +526,8 @@ class Server:
 
 def _is_used_up(record: Record) -> bool:
     """Whether a key that may be used again makes a new request; a rejection stays for a while."""
-    ended = record.shown["execution"]["state"] in ("ran", "failed", "not_run")
-    return record.shown["status"] in ("expired", "cancelled", "failed") or (
-        record.shown["execution"]["state"] == "lapsed" or (ended and record.is_delivered)
-    )
+    is_over = record.shown["status"] in ("expired", "cancelled", "failed")
+    return is_over or record.is_delivered or record.shown["execution"]["state"] == "lapsed"
 
 
 def _parsed(headers: Mapping[str, str], body: bytes) -> Any:

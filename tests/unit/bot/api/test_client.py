@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agents.core.codec import Json
 from bot.api.canonical import call_digest
 from bot.api.door import ApiDoor
 from bot.records.approval import Status
@@ -49,7 +50,9 @@ class Play:
     async def decided(self, request_id: str, status: Status) -> None:
         """Post the card, and decide."""
         await self.office.queue.run()
-        await self.office.decide(await self.office.storage.approvals.get(request_id), status)
+        approval = await self.office.storage.approvals.get(request_id)
+        answers: Json = ["eu"] if status is Status.ANSWERED else None
+        await self.office.decide(approval, status, answers=answers)
 
     async def pending(self) -> list[str]:
         return [request.id async for request in self.client.list(status=["pending"])]
@@ -137,6 +140,40 @@ async def test_the_same_key_is_the_same_request(play: Play) -> None:
     assert found is not None
     assert found.id == made.id
     assert await play.pending() == [made.id]
+
+
+@pytest.mark.parametrize(
+    ("end", "asked"),
+    [
+        (Status.APPROVED, {"execution": "none"}),
+        (Status.ANSWERED, {"kind": "question", "tool": None, "arguments": None}),
+    ],
+    ids=str,
+)
+async def test_an_end_that_was_read_once_has_no_second_use(
+    play: Play, end: Status, asked: dict[str, Any]
+) -> None:
+    """Nothing is started here, so that reading is the use; only a key that may repeat asks anew."""
+    made = await created(play, repeat="after_use", **asked)
+    assert (await created(play, repeat="after_use", **asked)).id == made.id
+    await play.decided(made.id, end)
+    assert (await play.client.wait(made)).status == end
+    assert (await play.client.get(made.id)).status == end
+    again = await created(play, repeat="after_use", **asked)
+    assert (again.status, again.id != made.id) == ("pending", True)
+    same = await created(play, key="build-8", **asked)
+    await play.decided(same.id, end)
+    assert (await created(play, key="build-8", **asked)).status == end
+    assert (await created(play, key="build-8", **asked)).id == same.id
+
+
+async def test_an_approval_that_lapsed_unused_is_asked_anew(play: Play) -> None:
+    made = await created(play, repeat="after_use")
+    await play.decided(made.id, Status.APPROVED)
+    assert (await created(play, repeat="after_use")).id == made.id
+    play.office.clock.forward(minutes=16)
+    again = await created(play, repeat="after_use")
+    assert (again.status, again.id != made.id) == ("pending", True)
 
 
 async def test_only_what_was_decided_starts_and_nothing_in_a_freeze(play: Play) -> None:
