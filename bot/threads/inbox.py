@@ -382,8 +382,7 @@ class ThreadInbox:
             logger.info("a message from outside", extra={"action": "event_ignored"})
             await self.storage.inbox.take([message.message_id for message in new], turn=NO_TURN)
             return admitted
-        waiting = (approval for approval in opened if approval.status is Status.PENDING)
-        questions = [approval for approval in waiting if approval.kind is Kind.QUESTION]
+        questions = [approval for approval in opened if approval.kind is Kind.QUESTION]
         for message in new:
             with speaking(await locale_of(self.access.directory, message.user_id)):
                 await self._sort_one(work, message, questions, admitted)
@@ -510,10 +509,20 @@ class ThreadInbox:
 
         Messages older than the question are not answers.
 
+        Args:
+            thread: The thread.
+            message: A new message.
+            actor: Its author.
+            open_questions: Questions whose answers the run has not received.
+
         Returns:
             Whether the message is processed.
         """
-        questions = [a for a in open_questions if a.created_ms <= message.received_ms]
+        asked = [a for a in open_questions if a.created_ms <= message.received_ms]
+        if any(_has_answered(question, message) for question in asked):
+            await self.storage.inbox.take([message.message_id], turn=NO_TURN)
+            return True
+        questions = [question for question in asked if question.status is Status.PENDING]
         if not questions:
             return False
         if len(questions) > 1:
@@ -599,6 +608,15 @@ class ThreadInbox:
             status=status,
             turn=turn,
         )
+
+
+def _has_answered(question: Approval, message: Message) -> bool:
+    """Whether a message is the stored answer: its process died before it marked the message."""
+    decision = question.decision
+    if decision is None or (decision.status, decision.by) != (Status.ANSWERED, message.user_id):
+        return False
+    is_later = message.received_ms <= decision.at_ms
+    return is_later and decision.answer == read_reply(question, message.text)
 
 
 def _own(waiting: Sequence[Approval], user_id: str) -> tuple[list[Approval], list[Approval]]:

@@ -253,6 +253,27 @@ async def test_a_guest_who_writes_while_the_agent_works_is_refused(storage: Sqli
     assert office.notifier.whispers[-1][0] == GUS
 
 
+async def test_an_answer_is_no_message_for_the_agent_also_after_a_death(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    first = Office(storage, [asks])
+    await first.hear(ASK)
+
+    async def killed(*_: object, **__: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.inbox, "take", killed)
+        with pytest.raises(KilledError):
+            await first.hear("five", user_id=ADA, ts="1800000000.000002")
+    first.queue.drop()
+    second = Office(storage, [say("Five it is."), say("?")], clock=first.clock, owner="second")
+    await second.later(minutes=1)
+    assert (second.model.calls, second.shown()) == (1, ["Five it is."])
+    assert await storage.inbox.new(THREAD_ID, limit=9) == []
+
+
 async def test_a_message_older_than_the_question_is_not_its_answer(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["Which account?"]}, id="q1")
     office = Office(storage, [PAY, asks, say("Thanks."), say("Noted.")])
