@@ -35,7 +35,7 @@ from bot.approvals.due.out_of_office import (
 )
 from bot.approvals.due.quiet_hours import DoNotDisturb, NeverQuiet
 from bot.approvals.due.thread_reactions import SHARED, WAITS, ThreadReactions
-from bot.approvals.execution import execution_of, lets_run
+from bot.approvals.execution import can_take_back, execution_of, lets_run
 from bot.audit.entries import (
     act_entries,
     decision_entries,
@@ -636,7 +636,7 @@ class ApprovalWorker:
         is_noted = (
             worker_pass.announced is not None and worker_pass.announced.votes == approval.votes
         )
-        if approval.status is Status.PENDING and not is_noted:
+        if (approval.status is Status.PENDING or can_take_back(approval)) and not is_noted:
             await self.note_votes(approval)
         if approval.acts:
             await self.storage.audit.append(*act_entries(approval))

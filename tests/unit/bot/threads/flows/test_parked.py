@@ -41,6 +41,10 @@ async def lift(office: Office, name: str = "f1") -> None:
     await office.later()
 
 
+async def nothing(*_: object) -> dict[str, str]:
+    return {}
+
+
 async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Office, Approval]:
     office = Office(storage, [*turns])  # type: ignore[list-item]
     approval = await office.asked(ASK)
@@ -191,12 +195,29 @@ async def test_only_those_who_could_reject_take_a_parked_call_back(storage: Sqli
             await take_back
 
 
-async def test_a_parked_call_is_rejected_by_as_many_as_its_rule_says(storage: SqliteStores) -> None:
+async def to_be_rejected_by_two(storage: SqliteStores) -> tuple[Office, Approval]:
     office, approval = await frozen_and_approved(storage, PAY, say("I see."))
     approval = await storage.approvals.get(approval.approval_id)
     by_two = approval.terms.model_copy(update={"reject": 2})
     kept = await update(storage.approvals, approval, lambda stored: stored.changed(terms=by_two))
     assert kept is not None
+    return office, approval
+
+
+async def test_i12_one_rejection_of_two_is_on_record_also_after_a_death(
+    storage: SqliteStores,
+) -> None:
+    first, approval = await to_be_rejected_by_two(storage)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(first.approvals.__class__, "follow_up", nothing)
+        await reject(first, approval, BEN)
+    second = Office(storage, [say("I see.")], clock=first.clock, owner="second")
+    await second.later(minutes=1)
+    assert (await second.acts()).count("voted") == 2
+
+
+async def test_a_parked_call_is_rejected_by_as_many_as_its_rule_says(storage: SqliteStores) -> None:
+    office, approval = await to_be_rejected_by_two(storage)
     with pytest.raises(RefusalError):  # one vote less would leave an approval of nobody
         await reject(office, approval, ADA)
     first = await reject(office, approval, BEN)
@@ -325,10 +346,6 @@ async def doubted(storage: SqliteStores) -> tuple[Office, Approval]:
 @pytest.fixture(params=["before the decision", "right before the start"])
 def comes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """When a freeze comes; nothing sees it before the start of the call."""
-
-    async def nothing(*_: object) -> dict[str, str]:
-        return {}
-
     if request.param != "before the decision":
         monkeypatch.setattr(Calls, "held", nothing)
     return str(request.param)
