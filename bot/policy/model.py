@@ -47,6 +47,7 @@ from bot.policy.values import (
     YesNo,
     Zone,
     as_tuple,
+    invalid,
     only_true,
     refuse,
 )
@@ -611,7 +612,7 @@ class Then(Filled):
             return {"allow": True}
         remedy = "write allow, {deny: why}, or {ask: {…}}"
         if not isinstance(value, dict):
-            refuse("bad_then", f"{value!r} isn't a valid value", remedy)
+            refuse("bad_then", invalid(value), remedy)
         if "allow" in value or len(value) != 1:
             refuse("bad_then", "it is not exactly one of the three", remedy)
         return value

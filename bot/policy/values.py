@@ -56,7 +56,14 @@ def unknown(value: object, wanted: str) -> PydanticCustomError:
     """Return the error of a value that is not one of a few words and maps."""
     if not isinstance(value, str):
         return fault("wrong_type", f"found {kind(value)}", f"write {wanted}")
-    return fault("bad_value", f"{value!r} isn't a valid value", f"write {wanted}")
+    return fault("bad_value", invalid(value), f"write {wanted}")
+
+
+def invalid(value: object, what: str = "isn't a valid value") -> str:
+    """Return the fault of a value, as it stands in the file; of lists and maps, the type."""
+    if isinstance(value, bool):
+        return f"{str(value).lower()} {what}"
+    return f"{value!r} {what}" if isinstance(value, str | int | float) else f"found {kind(value)}"
 
 
 def kind(value: object) -> str:
@@ -129,7 +136,7 @@ def _shaped(code: str, shape: str, what: str) -> Callable[[object], str]:
 def _turn(value: object) -> str:
     remedy = "write whole hours, days or weeks: 12h, 1d, 1w"
     if not isinstance(value, str) or not _TURN.fullmatch(value):
-        refuse("bad_duration", f"{value!r} is not the length of a turn", remedy)
+        refuse("bad_duration", invalid(value, "is not the length of a turn"), remedy)
     if seconds_of_turn(value) > LONGEST_S:
         refuse("bad_duration", f"{value!r} is longer than a year", remedy)
     return value
@@ -145,7 +152,7 @@ def _local(value: object) -> datetime:
     if isinstance(value, datetime) and value.tzinfo is None:
         return value
     if not isinstance(value, str) or not _LOCAL.fullmatch(value):
-        refuse("bad_value", f"{value!r} is not a local time", remedy)
+        refuse("bad_value", invalid(value, "is not a local time"), remedy)
     try:
         return datetime.fromisoformat(value)
     except ValueError:
@@ -155,7 +162,7 @@ def _local(value: object) -> datetime:
 def _clock(value: object) -> str:
     remedy = 'write hours and minutes in quotes: "20:00"'
     if not isinstance(value, str) or not _CLOCK.fullmatch(value):
-        refuse("bad_value", f"{value!r} is not a time of the day", remedy)
+        refuse("bad_value", invalid(value, "is not a time of the day"), remedy)
     try:
         time.fromisoformat(value)
     except ValueError:
@@ -190,7 +197,7 @@ def _yes_no(value: object) -> bool:
 def only_true(value: object) -> bool:
     """Validate a switch that can only be switched on."""
     if value is not True:
-        refuse("bad_value", f"{value!r} means nothing here", "write true, or leave it out")
+        refuse("bad_value", invalid(value, "means nothing here"), "write true, or leave it out")
     return True
 
 

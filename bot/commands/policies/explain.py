@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +19,9 @@ from bot.policy.evaluation.context import Gate, PolicyQuestion, ToolFacts, with_
 from bot.policy.evaluation.evaluate import DEFAULT, Judged, PolicyEvaluator
 from bot.policy.evaluation.explain import explained, in_words, shortage_of
 from bot.policy.model import Limit, PolicyFile
+from bot.policy.parser.lookups import ids_in
 from bot.policy.parser.problems import PolicyError
-from bot.policy.parser.source import read_source
+from bot.policy.parser.source import SourceNode, read_source
 from bot.policy.parser.structure import read_structure
 from bot.records.origin import RequestDoor
 from bot.records.terms import Group, Risk, Terms
@@ -101,9 +102,15 @@ class LimitForm(CallForm):
 
 @dataclass(frozen=True, slots=True)
 class _KnownPeople:
-    """Looks up members of groups, from the user groups in the file."""
+    """Looks up members of groups, from the user groups in the file.
+
+    Attributes:
+        usergroups: Members of user groups by id.
+        unknown: Groups that a condition looked up in vain.
+    """
 
     usergroups: Mapping[str, tuple[str, ...]]
+    unknown: list[Group] = field(default_factory=list)
 
     def known(self, group: Group) -> frozenset[str] | None:
         if group.channels or group.rotation or group.here:
@@ -114,13 +121,16 @@ class _KnownPeople:
         return frozenset(user for users in lists for user in users)
 
     async def members(self, group: Group) -> frozenset[str] | None:
-        return self.known(group)
+        people = self.known(group)
+        if people is None:
+            self.unknown.append(group)
+        return people
 
 
 async def execute(call: Call) -> None:
     """Run the command."""
     arguments = call.arguments
-    file = _read_policy(Path(arguments.file))
+    root, file = _read_policy(Path(arguments.file))
     form = _read_call(Path(arguments.call))
     people = _KnownPeople(form.world.usergroups)
     question = _question(form, Path(arguments.call))
@@ -129,7 +139,7 @@ async def execute(call: Call) -> None:
     )
     shortage = shortage_of(judged, question.requesters, _known_groups(judged, people))
     if arguments.as_case and not isinstance(form, LimitForm):
-        call.say(_as_case(file, form, judged))
+        call.say(_as_case(root, form, judged, people.unknown))
     elif isinstance(form, LimitForm) and judged.names == (DEFAULT,):
         call.say(f"no rule names the limit of {form.limit}: {OPERATORS} decide, or the admins")
     elif arguments.json:
@@ -138,19 +148,26 @@ async def execute(call: Call) -> None:
         call.say(in_words(judged, shortage))
 
 
-def _as_case(file: PolicyFile, form: CallForm, judged: Judged) -> str:
-    """Return a file of cases that expects the call's present evaluation."""
-    groups = file.groups.values()
+def _as_case(root: SourceNode, form: CallForm, judged: Judged, unknown: Sequence[Group]) -> str:
+    """Return a file of cases that expects the call's present evaluation.
+
+    Raises:
+        BotError: The evaluation would be another one in a case, where all groups are known.
+    """
+    if unknown:
+        missing = [each for group in unknown for each in group.usergroups]
+        raise BotError(
+            f"it is not known who is in {', '.join(missing) or 'the groups'} of a condition on "
+            "requesters; add the user groups to world.usergroups of the call, or write the case by "
+            "hand"
+        )
+    ids = ids_in(root)
     usergroups = {
-        usergroup: [*form.world.usergroups.get(usergroup, ())]
-        for g in groups
-        for usergroup in g.usergroups
+        usergroup: [*form.world.usergroups.get(usergroup, ())] for usergroup in ids.usergroups
     }
-    users = {user for group in groups for user in group.users} | {*form.said}
+    users = {*ids.people, *form.said}
     users |= {user for members in usergroups.values() for user in members}
-    channels = {channel for group in groups for channel in group.channels} | {
-        form.channel or CHANNEL
-    }
+    channels = {*ids.channels, form.channel or CHANNEL}
     world = {
         "people": {user: {} for user in sorted(users)},
         "usergroups": usergroups,
@@ -206,7 +223,7 @@ def _question(form: CallForm, path: Path) -> PolicyQuestion:
     )
 
 
-def _read_policy(path: Path) -> PolicyFile:
+def _read_policy(path: Path) -> tuple[SourceNode, PolicyFile]:
     try:
         root, problems = read_source(path.read_bytes())
         file, faults = read_structure(root)
@@ -216,7 +233,7 @@ def _read_policy(path: Path) -> PolicyFile:
         raise BotError(error.text(str(path))) from error
     if file is None or problems or faults:
         raise BotError(PolicyError([*problems, *faults]).text(str(path)))
-    return file
+    return root, file
 
 
 def _read_call(path: Path) -> CallForm:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from bot.errors import DirectoryError
@@ -184,6 +185,28 @@ def _failed(name: str, error: DirectoryError) -> _Fault:
     detail = f" ({error.detail})" if error.detail else ""
     fault = f"{name} cannot be looked up{detail}"
     return _Fault("unresolvable", fault, "try again when Slack is reachable")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedIds:
+    """The ids in a policy file, sorted."""
+
+    people: tuple[str, ...]
+    usergroups: tuple[str, ...]
+    channels: tuple[str, ...]
+
+
+def ids_in(root: SourceNode) -> NamedIds:
+    """Return all ids that `look_up` looks up."""
+
+    def names(pairs: Iterator[tuple[SourceNode, str]], shape: str) -> tuple[str, ...]:
+        return tuple(sorted({name for _, name in _ids(pairs, shape)}))
+
+    return NamedIds(
+        people=names(_people(root), PERSON),
+        usergroups=names(_usergroups(root), USERGROUP),
+        channels=names(chain(_places(root), _channels(root)), CHANNEL),
+    )
 
 
 def _ids(pairs: Iterator[tuple[SourceNode, str]], shape: str) -> Iterator[tuple[SourceNode, str]]:

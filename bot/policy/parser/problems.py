@@ -48,6 +48,8 @@ Code = Literal[
     "unresolvable",
 ]
 """The codes of faults."""
+_NEAR = 0.65
+"""Likeness of two words from which one is taken for the other. `count` is not `route`."""
 CODES: frozenset[str] = frozenset(get_args(Code))
 
 
@@ -103,5 +105,5 @@ class PolicyError(Exception):
 
 def nearest(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return the remedy for an unknown word."""
-    close = get_close_matches(word, sorted(known), n=1)
+    close = get_close_matches(word, sorted(known), n=1, cutoff=_NEAR)
     return f"did you mean {close[0]}?" if close else otherwise

@@ -28,7 +28,8 @@ _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,29})")
-_BROKEN = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,29})\.[0-9]{1,30}")
+_BROKEN = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?(?:[eE][-+][0-9]{1,3})?")
+"""A number with a point, or with an exponent as programs write it: `1.0e-05`, `1e+16`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

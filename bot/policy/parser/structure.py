@@ -13,7 +13,7 @@ from bot.policy.entries import Entry
 from bot.policy.model import PolicyFile
 from bot.policy.parser.problems import CODES, Code, PolicyProblem, nearest
 from bot.policy.parser.source import SourceNode
-from bot.policy.values import FROM_SETTINGS, kind
+from bot.policy.values import FROM_SETTINGS, invalid, kind
 
 _WANTED = {
     "string_type": "a text (in quotes, if it looks like something else)",
@@ -23,6 +23,14 @@ _WANTED = {
     "tuple_type": "a list",
     "dict_type": "a map",
 }
+_LIMITS = {
+    "greater_than_equal": ("too small", "write at least {ge}"),
+    "less_than_equal": ("too large", "write at most {le}"),
+    "string_too_short": ("empty", "write a text"),
+    "string_too_long": ("too long", "write at most {max_length} characters"),
+    "too_long": ("too many", "write at most {max_length}"),
+}
+"""Fault and remedy of a value beyond a limit, by the type of the error."""
 _PEOPLE = {"users", "usergroups", "channels", "people", "from", "by", "add"}
 _LITERALS: Mapping[str | int, Code] = {"op": "bad_operator", "version": "bad_version"}
 
@@ -114,12 +122,15 @@ def _other(node: SourceNode, place: Sequence[str | int], details: ErrorDetails) 
         known = [word.strip("'") for word in words["expected"].replace(" or ", ", ").split(", ")]
         if isinstance(value, str):
             remedy = nearest(value, known, remedy)
-        return node.problem(code, f"{value!r} isn't a valid value", remedy)
+        return node.problem(code, invalid(value), remedy)
     if details["type"] in _WANTED:
         wanted = _WANTED[details["type"]]
         return node.problem("wrong_type", f"found {kind(value)}", f"write {wanted}")
-    fault = details["msg"].replace("Input should", "it should", 1)
-    return node.problem("bad_value", "can't be used", fault[:1].lower() + fault[1:])
+    if details["type"] in _LIMITS:
+        fault, remedy = _LIMITS[details["type"]]
+        return node.problem("bad_value", fault, remedy.format(**words))
+    remedy = details["msg"].replace("Input should", "it should", 1)
+    return node.problem("bad_value", "can't be used", remedy[:1].lower() + remedy[1:])
 
 
 def _known(model: type[Entry], place: Sequence[str | int]) -> set[str]:

@@ -221,16 +221,33 @@ def test_files_that_are_not_there_are_named(
 def test_a_call_can_be_written_as_a_case_that_passes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    call = {"tool": "refund", "args": {"order_id": "1", "amount": 600}, "said": ["U0ROSA"]}
+    call = {"tool": "refund", "args": {"order_id": "1", "amount": 1.5e17}, "said": ["U0ROSA"]}
+    rotation = {
+        "start": "2026-11-02T09:00",
+        "every": "1w",
+        "people": ["U0CLEO"],
+        "overrides": [{"from": "2026-12-24T09:00", "until": "2026-12-27T09:00", "user": "U0SAM"}],
+        "timezone": "UTC",
+    }
     policy = {
         "version": 1,
-        "groups": {"sre": {"users": ["U0ADA"], "usergroups": ["S0SRE"]}},
+        "groups": {
+            "sre": {"users": ["U0ADA"], "usergroups": ["S0SRE"]},
+            "oncall": {"rotation": rotation},
+        },
         "rules": [
+            {
+                "name": "tiny",
+                "when": {"tool": "refund", "args": [{"path": "amount", "op": "lt", "value": 1e-5}]},
+                "then": {
+                    "ask": {"approve": [{"from": ["oncall"]}], "route": {"channel": "C0APPR"}}
+                },
+            },
             {
                 "name": "big",
                 "when": {"tool": "refund", "args": [{"path": "amount", "op": "gt", "value": 500}]},
                 "then": {"ask": {"approve": [{"from": ["sre"]}]}},
-            }
+            },
         ],
         "default": {"deny": "not at all"},
     }
@@ -247,6 +264,23 @@ def test_a_call_can_be_written_as_a_case_that_passes(
     said: list[str] = []
     assert main(argv, environ={}, say=said.append) == 0, capsys.readouterr().err
     assert said[-1] == "1 case passed"
+
+
+@pytest.mark.parametrize(
+    ("group", "fault"),
+    [
+        ({"usergroups": ["S0SRE"]}, "it is not known who is in S0SRE of a condition on requesters"),
+        ({"channels": ["C0OPS"]}, "or write the case by hand"),
+    ],
+)
+def test_a_call_that_rests_on_unknown_people_is_no_case(
+    group: dict[str, object], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = {"name": "own", "when": {"requester": {"in": ["sre"]}}, "then": {"deny": "no"}}
+    policy = {"version": 1, "groups": {"sre": group}, "rules": [rule], "default": "allow"}
+    paths = write(tmp_path, policy, {"tool": "sql", "said": ["U0ROSA"]})
+    assert main(["policy", "explain", "--as-case", *paths], environ={}) == FAILED
+    assert fault in capsys.readouterr().err
 
 
 def test_it_says_why_requirements_add_up_and_what_to_do(tmp_path: Path) -> None:
