@@ -45,6 +45,7 @@ from countersign_client.mcp.messages import (
     is_modern,
     members_of,
     parse,
+    read,
     serialised,
 )
 from countersign_client.mcp.proxy import BETWEEN, Proxy, UnreachedError
@@ -320,7 +321,7 @@ class _Exchange:
     def _take(self, status: int, body: bytes, own_id: str) -> None:
         """Take an answer that is no stream; a server that may have broken down says nothing."""
         try:
-            answer = members_of(json.loads(body))
+            answer = members_of(read(body))
         except (ValueError, RecursionError):
             answer = {}
         if "method" not in answer and ("result" in answer or "error" in answer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from countersign_client.canonical import strict_json
@@ -58,6 +59,24 @@ def parse(line: bytes) -> Message:
         text = f"a message has no member {min(strange)!r}"
         raise MalformedMessageError(INVALID_REQUEST, text, message.get("id"))
     return message
+
+
+def read(line: bytes) -> Any:
+    """Parse a message of a server, where a number that JSON does not have becomes null.
+
+    Args:
+        line: The message.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It is nested too deep.
+    """
+    return json.loads(line, parse_constant=lambda _: None, parse_float=_finite)
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if isfinite(number) else None
 
 
 def serialised(message: Message) -> bytes:

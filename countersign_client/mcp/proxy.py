@@ -27,6 +27,7 @@ from countersign_client.mcp.messages import (
     members_of,
     noted,
     parse,
+    read,
     refusal,
     serialised,
 )
@@ -50,6 +51,7 @@ _GONE = (
 _UNREACHED = "Not run: the server cannot be reached."
 _LOST = "The outcome of this call is unknown, and people are asked. Do not call again to find out."
 _ENDED = "Not run: the server has ended. The request stays; start the server, and call again."
+_NO_RESULT = "Countersign: the server's answer has no result."
 _PEOPLE = ("people", "break_glass")
 _MOST_PAGES = 100
 Send = Callable[[bytes], Awaitable[None]]
@@ -219,7 +221,7 @@ class Proxy:
             line: The message.
         """
         try:
-            message = json.loads(line)
+            message = read(line)
         except (ValueError, RecursionError):
             return line
         if not isinstance(message, dict) or "method" in message or not is_id(message.get("id")):
@@ -520,6 +522,7 @@ class Proxy:
         """Keep and report what came of it, and tell the model what people have changed."""
         call = flight.call
         answer: Message = {name: message[name] for name in ("result", "error") if name in message}
+        answer = answer or {"error": {"code": REFUSED, "message": _NO_RESULT}}
         has_failed = "result" not in answer or members_of(answer["result"]).get("isError") is True
         summary = self._summary(answer)
         decision = run.request.decision

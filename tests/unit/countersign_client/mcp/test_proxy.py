@@ -251,6 +251,37 @@ async def test_a_list_says_that_people_may_be_asked(stage: Stage) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ('"result": {"content": [], "structuredContent": {"load": NaN, "top": 1e400}}', None),
+        ('"nothing": true', "the server's answer has no result"),
+    ],
+)
+async def test_an_answer_that_breaks_the_rules_reaches_the_client_as_one_that_does_not(
+    stage: Stage, answer: str, shown: str | None
+) -> None:
+    await stage.call()
+    record = await stage.asked()
+    await stage.do(lambda: stage.countersign.approve(record))
+    call = await stage.running()
+    await stage.proxy.from_server(f'{{"jsonrpc": "2.0", "id": "{call["id"]}", {answer}}}'.encode())
+    told = await stage.answer()
+    if shown is None:
+        assert told["result"]["structuredContent"] == {"load": None, "top": None}
+    else:
+        assert shown in told["error"]["message"]
+
+
+async def test_a_list_with_numbers_that_are_none_is_a_list(stage: Stage) -> None:
+    await stage.send({"jsonrpc": "2.0", "id": "m", "method": "tools/list"})
+    tool = '{"name": "t", "inputSchema": {"properties": {"n": {"default": Infinity}}}}'
+    line = f'{{"jsonrpc": "2.0", "id": "m", "result": {{"tools": [{tool}]}}}}'
+    await stage.proxy.from_server(line.encode())
+    (shown,) = (await stage.answer("m"))["result"]["tools"]
+    assert shown["inputSchema"] == {"properties": {"n": {"default": None}}}
+
+
 async def test_pages_of_a_list_belong_together(stage: Stage) -> None:
     await stage.list_tools({**DEPLOY, "name": "restart"}, cursor="2")
     stage.countersign.policy = "deny"
