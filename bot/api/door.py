@@ -20,13 +20,13 @@ from pydantic import BaseModel
 
 from agents.core.codec import Json
 from bot.api.bodies import MAX_BODY, parse_json, shaped
+from bot.api.callers import ApiCaller
 from bot.api.cursors import read_cursor, write_cursor
 from bot.api.executions import ProgramExecutions
 from bot.api.hooks import ApiHookInput, ApiHookQuery, answer_of, failed, is_allowed, request_of
 from bot.api.keyring import KeyRing, Networks, sender_of
 from bot.api.limits import MOST_STREAMS, READS_PER_MINUTE, HeldCalls, RateLimit
 from bot.api.openapi import VERSION, openapi_document
-from bot.api.ports import ApiCaller, ProgramUseCases
 from bot.api.problems import CODES, ApiFault, ApiProblemError
 from bot.api.routes import HOOK, IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, WITHIN, ApiRoute
 from bot.api.shapes import (
@@ -56,7 +56,7 @@ from bot.api.shapes import (
     has_news,
 )
 from bot.api.threads import ProgramThreads
-from bot.api.use_cases import ProgramEndpoints
+from bot.api.use_cases import ProgramEndpoints, Programs
 from bot.errors import DirectoryError
 from bot.http.server import add_probes, serve
 from bot.observability.events import ProgramAnswered, TellEvent, nobody
@@ -106,7 +106,7 @@ class ReadsState(Protocol[S_co]):
     async def __call__(
         self, caller: ApiCaller, name: str, /, *, wait_s: float = 0, after: int | None = None
     ) -> S_co:
-        """Return it; see `ProgramUseCases.get`."""
+        """Return it; see `Programs.get`."""
         ...
 
 
@@ -166,7 +166,7 @@ class ApiDoor:
         held: Counts the calls that wait.
     """
 
-    use: ProgramUseCases
+    use: Programs
     executions: ProgramExecutions
     threads: ProgramThreads
     endpoints: ProgramEndpoints

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Protocol
 
 from agents.core.asking.infos import InDoubtInfo
+from bot.api.callers import ApiCaller
 from bot.api.canonical import call_digest as wire_digest
-from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.api.requests import ProgramRequests
 from bot.api.shapes import (

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from bot.api.callers import ApiCaller
 from bot.api.limits import WrongKeys
-from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.audit.acts import Act
 from bot.audit.entries import entry_of

@@ -15,9 +15,9 @@ from agents.core.asking.infos import CallInfo
 from agents.core.codec import Json
 from agents.core.digest import call_digest
 from agents.policy.base import PolicyCall
+from bot.api.callers import ApiCaller
 from bot.api.canonical import canonical
 from bot.api.judging import CallOfProgram, ProgramPolicy
-from bot.api.ports import ApiCaller
 from bot.api.problems import ApiFault, ApiProblemError
 from bot.api.schema_subset import misfits, schema_faults
 from bot.api.shapes import ApiCreateRequest, ApiPreview

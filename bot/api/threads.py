@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from agents.core.codec import Json
+from bot.api.callers import ApiCaller
 from bot.api.canonical import canonical
-from bot.api.ports import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.api.requests import check_requester, claimed
 from bot.api.shapes import (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from agents.core.codec import Json
 from agents.gates.rulings import Judgement
+from bot.api.callers import ApiCaller, AskedRequest
 from bot.api.executions import ProgramExecutions
 from bot.api.keyring import KeyRing
-from bot.api.ports import ApiCaller, AskedRequest
 from bot.api.problems import ApiProblemError
 from bot.api.requests import ProgramRequests, digest_of_key, group_name, is_of
 from bot.api.shapes import (
@@ -50,7 +50,9 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Programs:
-    """Creates, starts and reads the requests of programs; see `ProgramUseCases`.
+    """Creates, starts and reads the requests of programs, and implements `ProgramCalls`.
+
+    The request of another program is as one that does not exist: `not-found`.
 
     Args:
         storage: The database.
@@ -83,7 +85,13 @@ class Programs:
     async def create(
         self, caller: ApiCaller, asked: ApiCreateRequest, *, idempotency_key: str
     ) -> AskedRequest:
-        """Ask people, once per idempotency key."""
+        """Ask people, once per idempotency key.
+
+        The door has checked the shape, the scope and the rate.
+
+        Raises:
+            ApiProblemError: A check of the rest failed; nothing is stored.
+        """
         approval, is_new = await self.requests.create(
             caller, asked, idempotency_key=idempotency_key
         )
@@ -92,7 +100,18 @@ class Programs:
     async def get(
         self, caller: ApiCaller, request_id: str, *, wait_s: float = 0, after: int | None = None
     ) -> ApiRequest:
-        """Return the present state, at once or when something happens."""
+        """Return the present state, at once or when something happens.
+
+        Args:
+            caller: The program.
+            request_id: The request.
+            wait_s: Seconds to wait at most until the request is over. The door waits in parts, and
+                checks the key between them.
+            after: With `wait_s`, a revision: wait until the present one is greater.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
         if wait_s <= 0:
             return await self.state(caller, request_id)
         until_ms = self.clock() + int(wait_s * 1_000)
@@ -111,7 +130,13 @@ class Programs:
     async def list(
         self, caller: ApiCaller, query: ApiListQuery, *, after: Place | None
     ) -> tuple[Sequence[ApiRequest], Place | None]:
-        """Return requests of the program, newest first, and the end of the page if more follow."""
+        """Return requests of the program, newest first, and the end of the page if more follow.
+
+        Args:
+            caller: The program.
+            query: Conditions, all of which must hold, and the maximum number of requests.
+            after: End of the page before; None for the first page.
+        """
         matching: list[Approval] = []
         conditions: dict[str, object] = {"asker.program": caller.program.id}
         if query.created_after is not None:
@@ -132,19 +157,33 @@ class Programs:
         return [await self._state(approval) for approval in shown], last
 
     async def cancel(self, caller: ApiCaller, request_id: str, *, reason: str | None) -> ApiRequest:
-        """Withdraw a pending request."""
+        """Withdraw a pending request; one that was cancelled before is returned as it is.
+
+        Raises:
+            ApiProblemError: `not-found`, `not-pending`.
+        """
         cancelled = await self.requests.cancel(caller, request_id, reason=reason or "")
         return await self._state(cancelled)
 
     async def report(self, caller: ApiCaller, request_id: str, result: ApiResult) -> ApiRequest:
-        """Record the outcome of a start, or that it still runs."""
+        """Record the outcome of a start, or that it still runs.
+
+        Raises:
+            ApiProblemError: `not-found`, `not-started`, `result-known`.
+        """
         return await self._state(await self.executions.report(caller, request_id, result))
 
     @asynccontextmanager
     async def changed_since(
         self, caller: ApiCaller, since_ms: int | None
     ) -> AsyncIterator[ProgramFeed]:
-        """Open a feed of the program's requests."""
+        """Open a feed of the program's requests.
+
+        Args:
+            caller: The program.
+            since_ms: The feed begins with all that changed at or after this time; None for changes
+                from now on.
+        """
         async with self.waiters.feed(caller.program.id, since_ms=since_ms) as feed:
             yield ProgramFeed(feed=feed, programs=self, caller=caller)
 
@@ -154,7 +193,11 @@ class Programs:
         return ApiPerson(id=owner_id, name=await self._name_of(owner_id))
 
     async def link(self, request_id: str) -> str:
-        """Return the address of a card or a thread in Slack; empty without one."""
+        """Return the address of a card or a thread in Slack; empty without one.
+
+        Raises:
+            ApiProblemError: `not-found`.
+        """
         if request_id.startswith("thr_"):
             return await self.threads.link(request_id)
         try:
@@ -169,7 +212,7 @@ class Programs:
         """Answer all held calls and feeds at once, and hold none from now on."""
         self.waiters.stop()
 
-    # What the worker of approvals asks; see `ProgramCalls`.
+    # Of `ProgramCalls`.
 
     async def judge(self, approval: Approval, arguments: dict[str, Json]) -> Judgement:
         """Return what the policy requires if a pending call has these arguments."""
@@ -337,14 +380,17 @@ def _delivery(state: DeliveryState) -> ApiDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramFeed:
-    """The changed requests of one program; see `ChangeFeed`."""
+    """The changed requests of one program, each once with its newest state."""
 
     feed: Feed
     programs: Programs
     caller: ApiCaller
 
     async def next(self, *, timeout_s: float) -> ApiRequest | None:
-        """Return the next changed request; None if none changed in time, or the feed ends."""
+        """Return the next changed request; None if none changed in time.
+
+        None before the time means that the feed is over: the bot stops, or the reader is too slow.
+        """
         name = await self.feed.next(timeout_s=timeout_s)
         return await self.programs.state(self.caller, name) if name is not None else None
 

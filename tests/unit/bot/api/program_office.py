@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from bot.api.callers import ApiCaller
 from bot.api.canonical import call_digest
 from bot.api.judging import ProgramPolicy
-from bot.api.ports import ApiCaller
 from bot.api.shapes import ApiCreateRequest, ApiRequest, ApiResult, ApiStart
 from bot.api.use_cases import Programs
 from bot.approvals.disclosure import Surface

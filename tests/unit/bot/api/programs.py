@@ -11,15 +11,11 @@ from typing import Any, cast
 
 import aiohttp
 
+from bot.api.callers import ApiCaller, AskedRequest
 from bot.api.canonical import call_digest
 from bot.api.door import ApiDoor
 from bot.api.executions import ProgramExecutions
 from bot.api.keyring import KeyRing, networks_of
-from bot.api.ports import (
-    ApiCaller,
-    AskedRequest,
-    ChangeFeed,
-)
 from bot.api.problems import CODES, ApiProblemError
 from bot.api.shapes import (
     ApiCreateRequest,
@@ -231,7 +227,7 @@ class FakeUseCases:
     @asynccontextmanager
     async def changed_since(
         self, caller: ApiCaller, since_ms: int | None
-    ) -> AsyncIterator[ChangeFeed]:
+    ) -> AsyncIterator[FakeFeed]:
         feed = FakeFeed()
         self.feeds.append(feed)
         self.fed.set()
@@ -461,7 +457,7 @@ async def doorstep(
             return ", ".join(missing)
 
         door = ApiDoor(
-            use=programs or use,
+            use=programs or cast(Programs, use),
             executions=programs.executions if programs else cast(ProgramExecutions, use),
             threads=programs.threads if programs else cast(ProgramThreads, FakeThreads(use)),
             endpoints=ProgramEndpoints(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.api.ports import ApiCaller
+from bot.api.callers import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.api.requests import request_id
 from bot.api.shapes import ApiRequest

@@ -11,7 +11,7 @@ import pytest
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
 from agents.models import Turn, call, say
 from agents.tools import current_checkpoint_id
-from bot.api.ports import ApiCaller
+from bot.api.callers import ApiCaller
 from bot.api.problems import ApiProblemError
 from bot.api.shapes import ApiCreateThread, ApiThread
 from bot.errors import NotApproverError

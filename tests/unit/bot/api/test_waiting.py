@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.api.ports import ApiCaller
+from bot.api.callers import ApiCaller
 from bot.api.requests import ProgramRequests
 from bot.api.shapes import ApiListQuery
 from bot.ports.people import Person

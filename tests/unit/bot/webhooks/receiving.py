@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.api.ports import ApiCaller
+from bot.api.callers import ApiCaller
 from bot.records.webhooks import WebhookEndpoint, WebhookQueue, WebhookSecret, new_secret, queue_id
 from tests.support.webhooks import HOST
 from tests.unit.bot.api.program_office import a_caller
