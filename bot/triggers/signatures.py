@@ -74,7 +74,7 @@ def _standard(
 ) -> str | None:
     name, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     is_time = at.isascii() and at.isdecimal() and len(at) < len(str(now_ms))
-    if not name or not is_time or abs(now_ms // 1_000 - int(at)) > OLDEST_S:
+    if not name or not name.isascii() or not is_time or abs(now_ms // 1_000 - int(at)) > OLDEST_S:
         return None
     signed = f"{name}.{at}.".encode() + body
     digests = [hmac.new(secret, signed, hashlib.sha256).digest() for secret in secrets]

@@ -124,6 +124,7 @@ async def test_an_alert_starts_an_agent(pager: Callable[..., Office]) -> None:
         lambda headers: {**headers, "webhook-signature": ""},
         lambda headers: {**headers, "webhook-signature": "v1," + "A" * 44},
         lambda headers: {**headers, "webhook-id": "msg_2"},
+        lambda headers: {**headers, "webhook-id": "\udcff"},
         lambda headers: {**headers, "webhook-timestamp": headers["webhook-timestamp"][:-1] + "x"},
         lambda headers: {**headers, "webhook-timestamp": str(2**70)},
         lambda headers: {name: text for name, text in headers.items() if name != "webhook-id"},
