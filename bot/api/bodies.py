@@ -93,7 +93,7 @@ def shaped(model: type[M], value: object) -> M:
         body = model.model_validate(value)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False, include_context=False)
-        faults = [ApiFault(pointer_of(fault["loc"]), _detail(fault["msg"])) for fault in details]
+        faults = [ApiFault(_pointer(fault["loc"]), _detail(fault["msg"])) for fault in details]
         raise ApiProblemError("invalid", faults=faults) from None
     if faults := list(_too_large(getattr(body, "arguments", None))):
         raise ApiProblemError("invalid", faults=faults)
@@ -101,7 +101,14 @@ def shaped(model: type[M], value: object) -> M:
 
 
 def _detail(message: str) -> str:
+    if message.startswith("Input should be a valid dictionary"):  # with the name of our class
+        return "Input should be an object"
     return message.removeprefix("Value error, ")
+
+
+def _pointer(path: tuple[str | int, ...]) -> str:
+    """Return the pointer of a fault; a fault of a name is at its member."""
+    return pointer_of(path[:-1] if path[-1:] == ("[key]",) else path)
 
 
 def pointer_of(path: Iterable[str | int]) -> str:

@@ -27,7 +27,7 @@ from bot.api.hooks import ApiHookInput, ApiHookQuery, answer_of, failed, is_allo
 from bot.api.keyring import KeyRing, Networks, sender_of
 from bot.api.limits import MOST_STREAMS, READS_PER_MINUTE, HeldCalls, RateLimit
 from bot.api.openapi import VERSION, openapi_document
-from bot.api.problems import CODES, ApiFault, ApiProblemError
+from bot.api.problems import CODES, REMEDIES, ApiFault, ApiProblemError
 from bot.api.routes import HOOK, IDEMPOTENCY_KEY, LAST_EVENT, ROUTES, WITHIN, ApiRoute
 from bot.api.shapes import (
     ENDPOINT_ID,
@@ -240,7 +240,7 @@ class ApiDoor:
 
     def _refuse(self) -> web.Response:
         """Answer what is not HTTP."""
-        problem = ApiProblemError("request-invalid", "send HTTP/1.1")
+        problem = ApiProblemError("request-invalid")
         self.tell(ProgramAnswered("", problem.code))
         answer = self._problem("", problem)
         _add_headers(answer)
@@ -544,7 +544,8 @@ class ApiDoor:
         if code not in CODES:
             raise ApiProblemError("not-found")
         status, title = CODES[code]
-        return web.Response(text=f"{code} ({status}): {title}.\n")
+        remedy = f": {REMEDIES[code]}" if code in REMEDIES else ""
+        return web.Response(text=f"{code} ({status}): {title}{remedy}.\n")
 
     async def _show_document(self, _: web.Request) -> web.Response:
         return web.json_response(openapi_document(self.url))
@@ -630,7 +631,7 @@ def _item(fault: ApiFault) -> ApiItem:
 async def _json_of(http: web.Request) -> bytes:
     """Return a body that says that it is JSON: a form of a web page cannot say so."""
     if http.content_type != "application/json" or (http.charset or "utf-8").lower() != "utf-8":
-        raise ApiProblemError("unsupported-media-type", "send Content-Type: application/json")
+        raise ApiProblemError("unsupported-media-type")
     return await http.read()
 
 

@@ -130,7 +130,7 @@ def failed(event: object, problem: ApiProblemError) -> ApiHookOutput:
         problem: The fault.
     """
     faults = "".join(f" {fault.pointer} {fault.detail}." for fault in problem.faults[:3])
-    detail = f": {problem.detail}" if problem.detail else ""
+    detail = f": {problem.detail.removesuffix('.')}" if problem.detail else ""
     title = f"{problem.title}{detail}.{faults}"
     text = f"Not run: Countersign could not ask people ({problem.code}). {title}"
     known: HookEvent = "PermissionRequest" if event == "PermissionRequest" else "PreToolUse"

@@ -61,6 +61,26 @@ CODES: dict[str, tuple[int, str]] = {
 }
 """Status and title of each problem, by code. Codes are stable: programs switch on them."""
 
+REMEDIES: dict[str, str] = {
+    "request-invalid": "send HTTP/1.1",
+    "not-found": "check the address; what other programs have is not shown",
+    "method-not-allowed": "use a method of the header Allow",
+    "body-too-large": "send at most 256 KiB",
+    "unsupported-media-type": "send Content-Type: application/json, and no Content-Encoding",
+    "cursor-invalid": "begin again, without a cursor",
+    "key-invalid": "check it, or have another one made",
+    "key-revoked": "have another one made",
+    "key-expired": "have another one made",
+    "network-not-allowed": "send from a network of the key, or have them changed",
+    "signature-invalid": "sign the body as it is sent, with the secret of the trigger",
+    "rate-limited": "send it again after Retry-After",
+    "too-many-waiting": "send it again after Retry-After, or wait for less at once",
+    "internal-error": "send it again; the log of the bot says what happened",
+    "store-unavailable": "send it again after Retry-After",
+    "slack-unavailable": "send it again after Retry-After",
+}
+"""Advice for a problem, by code, where it does not depend on the call."""
+
 
 @dataclass(frozen=True, slots=True)
 class ApiFault:
@@ -102,7 +122,7 @@ class ApiProblemError(Exception):
         self.status = status or usual_status
         super().__init__(f"{code}: {detail or self.title}")
         self.code = code
-        self.detail = untagged(detail, {})
+        self.detail = untagged(detail, {}) or ("" if faults else REMEDIES.get(code, ""))
         self.faults = tuple(faults)
         self.request = request
         self.retry_after_s = retry_after_s

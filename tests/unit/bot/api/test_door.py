@@ -16,7 +16,7 @@ import pytest
 
 from bot.api.canonical import call_digest
 from bot.api.keyring import CACHE_MS, networks_of as nets, sender_of
-from bot.api.problems import CODES
+from bot.api.problems import CODES, REMEDIES
 from bot.api.routes import HOOK, ROUTES
 from bot.errors import DirectoryError
 from bot.observability.events import ProgramAnswered
@@ -154,7 +154,7 @@ async def test_another_program_sees_nothing(step: Doorstep, route: Any) -> None:
         for name in (request_id, "apr_" + "f" * 32, "apr_1", "x")
     ]
     assert {answer.code for answer in answers} == {"not-found"}
-    assert {answer.body.get("detail") for answer in answers} == {None}
+    assert {answer.body["detail"] for answer in answers} == {REMEDIES["not-found"]}
 
 
 async def test_no_route_decides(step: Doorstep) -> None:
@@ -506,9 +506,17 @@ async def test_a_body_that_parsers_read_differently_is_refused(
 
 async def test_all_faults_are_told_at_once_without_values(step: Doorstep) -> None:
     await step.key()
-    answer = await step.ask(title="", arguments={"password": "hunter2"}, tags=["A"], where={"x": 1})
-    pointers = {fault["pointer"] for fault in answer.body["errors"]}
-    assert pointers == {"/title", "/tags/0", "/where/x"}
+    wrong: dict[str, Any] = {
+        "title": "",
+        "tags": ["A"],
+        "where": {"x": 1},
+        "metadata": {"$": ""},
+        "source": 1,
+    }
+    answer = await step.ask(arguments={"password": "hunter2"}, **wrong)
+    faults = {fault["pointer"]: fault["detail"] for fault in answer.body["errors"]}
+    assert faults.keys() == {"/title", "/tags/0", "/where/x", "/metadata/$", "/source"}
+    assert faults["/source"] == "Input should be an object"
     assert "hunter2" not in json.dumps(answer.body)
     far = await step.ask(arguments={"a": [{"b/c~": 2**53}]})
     assert far.body["errors"][0]["pointer"] == "/arguments/a/0/b~1c~0"
@@ -644,13 +652,15 @@ async def test_unknown_paths_and_methods_are_problems(step: Doorstep) -> None:
     assert (await step.call("GET", "/v1/nowhere")).code == "not-found"
     wrong = await step.call("DELETE", "/v1/requests")
     assert (wrong.status, wrong.code) == (405, "method-not-allowed")
+    assert wrong.body["detail"] == "use a method of the header Allow"
     assert "POST" in wrong.headers["Allow"]
 
 
 async def test_each_code_has_a_page(step: Doorstep) -> None:
     for code, (status, title) in CODES.items():
         page = await step.call("GET", f"/v1/problems/{code}")
-        assert (page.status, page.body) == (200, f"{code} ({status}): {title}.\n")
+        remedy = f": {REMEDIES[code]}" if code in REMEDIES else ""
+        assert (page.status, page.body) == (200, f"{code} ({status}): {title}{remedy}.\n")
     assert (await step.call("GET", "/v1/problems/none")).code == "not-found"
 
 
