@@ -19,6 +19,9 @@ _SECRET = "whsec_"  # noqa: S105 - the mark of a secret, and none
 _LEAST = 16
 """Bytes of the shortest secret that is believed; Countersign's own have 32."""
 
+_LONGEST_TIME = 12
+"""Digits of seconds since the epoch."""
+
 
 class Event(BaseModel):
     """An event, as a webhook tells it.
@@ -65,7 +68,8 @@ def verify_webhook(
     sent = {name.lower(): value for name, value in headers.items()}
     identity, stamp = sent.get("webhook-id", ""), sent.get("webhook-timestamp", "")
     signatures = sent.get("webhook-signature", "").split()
-    if not identity or not stamp.isascii() or not stamp.isdigit() or not signatures:
+    is_time = stamp.isascii() and stamp.isdigit() and len(stamp) <= _LONGEST_TIME
+    if not identity or not identity.isascii() or not is_time or not signatures:
         raise WebhookInvalid("a header of the signature is missing or malformed")
     now = time.time()  # noqa: TID251 - the sender's clock is compared with this machine's
     if not abs(now - int(stamp)) <= seconds(tolerance):

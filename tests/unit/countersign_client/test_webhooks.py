@@ -53,13 +53,17 @@ def test_during_a_rotation_one_of_two_secrets_and_signatures_is_enough() -> None
     [
         ("Webhook-Id", "evt_1_6"),
         ("Webhook-Id", ""),
+        ("Webhook-Id", "\udcff"),
         ("Webhook-Timestamp", ""),
         ("Webhook-Timestamp", "soon"),
+        ("Webhook-Timestamp", "9" * 400),
+        ("Webhook-Timestamp", "9" * 5_000),
         ("Webhook-Timestamp", "١٧٦٣٨٩٢٢٥٠"),
         ("Webhook-Signature", ""),
         ("Webhook-Signature", "v1,"),
         ("Webhook-Signature", "v1,!!"),
         ("Webhook-Signature", "v1,ü"),
+        ("Webhook-Signature", "v1,\udcff"),
         ("Webhook-Signature", "v1a," + "A" * 43 + "="),
     ],
 )
