@@ -231,17 +231,20 @@ class ProgramExecutions:
     async def overdue(self, approval: Approval) -> Approval:
         """End the call of a program that was not started, or not reported, in time."""
         now, due_ms = self.clock(), due_ms_of_run(approval)
-        if due_ms is None or now < due_ms:
-            return approval
-        if approval.execution.state is ExecutionState.STARTED:
-            return await self._doubt(approval)
-        why = say("reason.program_late")
-        write = partial(lapsed, text=why, now_ms=now)
-        changed = await update(self.storage.approvals, approval.approval_id, write, writes_due=True)
-        if changed is not None:
-            await note_lapse(self.storage.audit, changed, now, why=why)
-            self.changed(changed)
-        return changed or approval
+        if due_ms is not None and now >= due_ms:
+            if approval.execution.state is ExecutionState.STARTED:
+                return await self._doubt(approval)
+            write = partial(lapsed, text=say("reason.program_late"), now_ms=now)
+            name, store = approval.approval_id, self.storage.approvals
+            changed = await update(store, name, write, writes_due=True)
+            if changed is not None:
+                self.changed(changed)
+            approval = changed or approval
+        execution, is_from_program = approval.execution, isinstance(approval.asker, ProgramCall)
+        if is_from_program and execution.state is ExecutionState.LAPSED:  # who wrote it may be dead
+            at_ms, why = execution.at_ms, execution.text
+            await note_lapse(self.storage.audit, approval, at_ms, why=why)
+        return approval
 
     # Inside.
 
@@ -392,6 +395,7 @@ class ProgramExecutions:
             return changed
         newest = await self.requests.get(caller, name)
         if _is_as_told(newest, result):
+            await self._note_end(newest, result)  # who wrote it may be dead
             return newest
         is_other = is_of_another_start(newest, proof)
         raise await self._refused(newest, result, _OTHER_START if is_other else _OTHER_RESULT)

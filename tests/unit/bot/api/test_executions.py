@@ -182,6 +182,28 @@ async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> No
     assert record.execution.text == "the program did not start it in time"
 
 
+async def test_i12_a_start_that_came_too_late_is_on_record_also_after_a_death(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = an_office(storage)
+    request = await approved(office)
+    office.clock.forward(minutes=16)
+
+    async def killed(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.audit, "append", killed)
+        with pytest.raises(KilledError):
+            await office.attendance.attend(request.id)
+    second = an_office(storage, clock=office.clock, owner="second")
+    await second.later(minutes=1)
+    record = await the_record(second, request)
+    assert record.execution.state is ExecutionState.LAPSED
+    entries = await storage.audit.of_thread(record.thread_id, limit=9)
+    assert [entry.action for entry in entries].count("lapsed") == 1
+
+
 async def test_i13_who_approved_must_still_be_entitled_when_it_runs_again(
     storage: SqliteStores,
 ) -> None:
@@ -240,6 +262,28 @@ async def test_a_result_is_told_once(storage: SqliteStores, outcome: str, state:
     with pytest.raises(ApiProblemError) as caught:
         await programs.report(a_caller(), request.id, a_result(other, token=started.token))
     assert caught.value.code == "result-known"
+
+
+async def test_i12_a_result_is_on_record_also_after_a_death(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = an_office(storage)
+    request = await approved(office)
+    started = await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
+    result = a_result("ran", token=started.token)
+
+    async def killed(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.audit, "append", killed)
+        with pytest.raises(KilledError):
+            await programs_of(office).report(a_caller(), request.id, result)
+    second = an_office(storage, clock=office.clock, owner="second")
+    await programs_of(second).report(a_caller(), request.id, result)  # the answer was lost
+    record = await the_record(second, request)
+    entries = await storage.audit.of_thread(record.thread_id, limit=9)
+    assert [entry.action for entry in entries].count("program_reported") == 1
 
 
 async def test_a_result_without_proof_says_so(storage: SqliteStores) -> None:
