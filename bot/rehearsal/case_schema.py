@@ -803,11 +803,24 @@ def _line(fault: ErrorDetails, place: str, model: type[Written]) -> str:
             return f"{where}: {fault['ctx']['error']}"
         case "string_pattern_mismatch":
             return f"{where}: {fault['input']!r} isn't a time since the start; write it as +1h30m"
-        case _:
-            message = fault["msg"].removeprefix("Input ")
-            return f"{where}: {message}, not {fault['input']!r}"
+        case "too_short":
+            return f"{where}: is empty; write at least one"
+        case kind:
+            wanted = fault["msg"].removeprefix("Input should be ")
+            return f"{where}: should be {_TYPES.get(kind, wanted)}, not {fault['input']!r}"
 
 
+_TYPES = {
+    "model_type": "a map",
+    "model_attributes_type": "a map",
+    "dict_type": "a map",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+}
+"""Words for the type that a fault expects, by pydantic's name of the fault."""
 _TAGS = frozenset({_SHORT, _LONG, "str", "dict[str,any]", "list[str]", "ChannelEntry"})
 """Path segments of a fault that pydantic adds and the file does not have."""
 

@@ -19,7 +19,7 @@ from bot.records.switch import SWITCH_ID
 from bot.records.thread import Thread
 from bot.rehearsal.case_file import Case
 from bot.rehearsal.case_schema import CaseError, Data
-from bot.rehearsal.scripted_agents import Script, name_of_agent
+from bot.rehearsal.scripted_agents import Script, name_of_agent, refused_by
 from bot.rehearsal.simulation import Simulation
 from bot.slack.cards.secondary_actions import OTHER, UNTIL, WHEN
 from slack_sandbox.errors import RefusedError
@@ -89,6 +89,14 @@ class SimulatedSteps:
 
     async def request(self, requests: Sequence[Data]) -> None:
         """Write messages, after which the agent makes these calls in one turn."""
+        for request in requests:
+            tool = str(request["tool"])
+            schema = self.case.world.tools.get(tool, {}).get("schema") or {}
+            if fault := refused_by(schema, request.get("args") or {}):
+                raise CaseError(
+                    f"case {self.case.id}: the tool {tool} refuses this call before any rule: "
+                    f"{fault}"
+                )
         first = requests[0]
         self.script.is_slow = bool(first.get("slow"))
         self.script.code = [*first.get("code", ())]

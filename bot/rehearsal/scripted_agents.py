@@ -120,6 +120,37 @@ def _spec(name: str, facts: Data) -> ToolSpec:
     )
 
 
+def refused_by(schema: Mapping[str, Json], arguments: Mapping[str, object]) -> str:
+    """Return why a tool with this schema refuses a call before any rule; empty if it does not."""
+    try:
+        _validated(schema or _ANY_ARGUMENTS, arguments)
+    except InvalidArgumentsError as error:
+        return str(error)
+    return ""
+
+
+def _validated(schema: Mapping[str, Json], arguments: Mapping[str, object]) -> dict[str, Json]:
+    try:
+        jsonschema.validators.validator_for(dict(schema)).check_schema(dict(schema))
+    except jsonschema.SchemaError as error:
+        fault = ArgumentError((), f"its schema is invalid: {error.message}")
+        raise InvalidArgumentsError([fault]) from error
+    filled = copy.deepcopy(dict(arguments))
+    fields = cast("dict[str, dict[str, Json]]", schema.get("properties") or {})
+    for name, field_schema in fields.items():
+        if "default" in field_schema:
+            filled.setdefault(name, field_schema["default"])
+    extra = sorted(filled.keys() - fields.keys())
+    if extra and not schema.get("additionalProperties"):
+        raise InvalidArgumentsError([ArgumentError((extra[0],), "there is no such argument")])
+    try:
+        jsonschema.validate(filled, dict(schema))
+    except jsonschema.ValidationError as error:
+        fault = ArgumentError(tuple(error.absolute_path), error.message)
+        raise InvalidArgumentsError([fault]) from error
+    return cast("dict[str, Json]", filled)
+
+
 def _gated(tool: Tool, facts: Data, script: Script, *, has_code: bool) -> Tool:
     if has_code:
         return policy_gate(tool, _Coded(script))
@@ -144,20 +175,7 @@ class _Prop:
         return self.spec
 
     def validate(self, arguments: Mapping[str, object]) -> dict[str, Json]:
-        filled = copy.deepcopy(dict(arguments))
-        fields = cast("dict[str, dict[str, Json]]", self.spec.schema.get("properties") or {})
-        for name, field_schema in fields.items():
-            if "default" in field_schema:
-                filled.setdefault(name, field_schema["default"])
-        extra = sorted(filled.keys() - fields.keys())
-        if extra and not self.spec.schema.get("additionalProperties"):
-            raise InvalidArgumentsError([ArgumentError((extra[0],), "there is no such argument")])
-        try:
-            jsonschema.validate(filled, dict(self.spec.schema))
-        except jsonschema.ValidationError as error:
-            fault = ArgumentError(tuple(error.absolute_path), error.message)
-            raise InvalidArgumentsError([fault]) from error
-        return cast("dict[str, Json]", filled)
+        return _validated(self.spec.schema, arguments)
 
     def describe(self, arguments: Mapping[str, Json]) -> CallText:  # noqa: ARG002 - see Tool
         return CallText(title=f"Run {self.spec.name}")

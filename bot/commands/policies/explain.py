@@ -27,6 +27,7 @@ from bot.records.origin import RequestDoor
 from bot.records.terms import Group, Risk, Terms
 from bot.rehearsal.case_schema import Written, check
 from bot.rehearsal.policy_cases import picture
+from bot.rehearsal.scripted_agents import refused_by
 from bot.rehearsal.world import CHANNEL, program_of
 from bot.threads.runs.limit_terms import OPERATORS
 
@@ -142,10 +143,15 @@ async def execute(call: Call) -> None:
         call.say(_as_case(root, form, judged, people.unknown))
     elif isinstance(form, LimitForm) and judged.names == (DEFAULT,):
         call.say(f"no rule names the limit of {form.limit}: {OPERATORS} decide, or the admins")
-    elif arguments.json:
-        call.say(json.dumps(explained(judged, shortage), ensure_ascii=False, indent=2))
     else:
+        refusal = refused_by(question.tool.schema, form.args)
+        if arguments.json:
+            data = {**explained(judged, shortage), "refused": refusal}
+            call.say(json.dumps(data, ensure_ascii=False, indent=2))
+            return
         call.say(in_words(judged, shortage))
+        if refusal:
+            call.say(f"  refused    by the tool itself, before any rule: {refusal}")
 
 
 def _as_case(root: SourceNode, form: CallForm, judged: Judged, unknown: Sequence[Group]) -> str:
@@ -252,6 +258,10 @@ def _read_call(path: Path) -> CallForm:
         ) from error
     except json.JSONDecodeError as error:
         raise BotError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+    except _NoNumberError as error:
+        raise BotError(
+            f"{path}: {error.args[0]} is no number of JSON; write a number or a text"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise BotError(f"{path}: not JSON in UTF-8") from error
     form = LimitForm if isinstance(data, dict) and "limit" in data else CallForm
@@ -272,5 +282,9 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
+class _NoNumberError(Exception):
+    """A number is infinite or no number."""
+
+
 def _refuse(constant: str) -> object:
-    raise ValueError(constant)
+    raise _NoNumberError(constant)

@@ -49,7 +49,7 @@ def test_case(name: str, tmp_path: Path) -> None:
 
 def test_it_says_what_settled_each_rule(tmp_path: Path) -> None:
     call = {"tool": "refund", "args": {"order_id": "1", "amount": "7"}}
-    lines = printed(tmp_path, POLICIES["base"], call).splitlines()
+    *lines, refused = printed(tmp_path, POLICIES["base"], call).splitlines()
     assert lines == [
         "read-only      false      tags: they are money",
         "no-drop        false      tool: it is refund",
@@ -61,6 +61,8 @@ def test_it_says_what_settled_each_rule(tmp_path: Path) -> None:
         "blocked by huge-refunds",
         "  because    Too much.",
     ]
+    assert refused.startswith("  refused    by the tool itself, before any rule: the arguments do")
+    assert refused.endswith("amount: '7' is not of type 'number'")
 
 
 def test_it_says_who_is_asked_and_how_long(tmp_path: Path) -> None:
@@ -192,10 +194,11 @@ def test_what_cannot_be_used_is_said(
         ('{"tool": "sql", "tool": "deploy"}', "the key 'tool' is there twice; remove one of them"),
         ('{"tool": "sql", "args": {"a": 1, "a": 2}}', "the key 'a' is there twice"),
         ('{"tool": "sql",\n}', "call.json:2: not JSON: "),
-        ('{"tool": "sql", "args": {"a": NaN}}', "call.json: not JSON"),
+        ('{"tool": "sql", "args": {"a": NaN}}', "call.json: NaN is no number of JSON; write"),
         ("\udc80", "call.json: not JSON"),
         ("[" * 100_000, "call.json: not JSON"),
-        ("[]", "call.json: should be"),
+        ("[]", "call.json: should be a map, not []"),
+        ('{"tool": "sql", "said": "U0ADA"}', "said: should be a list, not 'U0ADA'"),
     ],
 )
 def test_a_call_that_cannot_be_read_is_said(

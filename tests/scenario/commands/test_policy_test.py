@@ -98,10 +98,30 @@ def test_cases_play_what_triggers_and_schedules_start(tmp_path: Path) -> None:
     assert (code, said[1:]) == (0, ["6 cases passed"])
 
 
+@pytest.mark.parametrize(
+    ("schema", "fault"),
+    [
+        ({"properties": {"host": {"type": "string"}}}, "host: 5 is not of type 'string'"),
+        ({"properties": {}}, "host: there is no such argument"),
+        ({"type": "objct"}, "its schema is invalid: 'objct' is not valid"),
+    ],
+)
+def test_a_call_that_its_tool_refuses_is_no_case(
+    tmp_path: Path, schema: dict[str, Any], fault: str
+) -> None:
+    request = {"tool": "restart", "args": {"host": 5}}
+    case = {"id": "A", "kind": "flow", "timeline": [{"at": "+0m", "request": request}]}
+    policy = {"version": 1, "rules": [], "default": "allow"}
+    code, said = run(tmp_path, [case], policy, tools={"restart": {"schema": schema}})
+    assert code == FAILED
+    assert "the tool restart refuses this call before any rule: the arguments do not" in said[1]
+    assert fault in said[1]
+
+
 SETTINGS_CASE = "- {id: A, kind: settings, environ: {}, expect: {}}\n"
 BACKWARDS = "[{at: +1h, clock: {}}, {at: +5m, clock: {}}]"
 FAULTY = {
-    "cases: []": "cases: List should have at least 1 item",
+    "cases: []": "cases: is empty; write at least one",
     "cases:\n- {id: A, kind: explian}": "there is no kind 'explian'; did you mean explain?",
     "cases:\n- {id: A}\ncases: []": "cases.yaml:3: cases: duplicate key, first on line 1",
     "cases:\n- {id: A, expect: {effect: deny, effect: ask}}": "expect.effect: duplicate key",
