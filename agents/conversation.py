@@ -136,7 +136,7 @@ class Conversation:
         self._wake = asyncio.Event()
         self._is_read = False
         self._is_stopping = False
-        self._told = ""
+        self._told_key = ""
 
     async def push(self, *texts: str) -> None:
         """Store messages for the next turn.
@@ -262,7 +262,7 @@ class Conversation:
         if not inbox.taken:
             if not inbox.queue:
                 return None
-            inbox = await self._update(_take)
+            inbox = await self._update(_begun_turn)
         turn_id = self._turn_id(inbox.turn)
         stored = await self._store.load(turn_id)
         if stored is None:
@@ -274,7 +274,7 @@ class Conversation:
             return self._work(inbox.turn, self._runner.recover(turn_id, cancel=self._cancel))
         waiting = _asked(turn_id, stored)
         answers = _still_waiting(waiting, inbox.answers)
-        is_told = self._told == _told(inbox.turn, stored.version)
+        is_told = self._told_key == _interrupt_key(inbox.turn, stored.version)
         if is_told and not answers and not (waiting and find_stopped(waiting)):
             return None
         params = ResumeParams(targets=answers)
@@ -298,7 +298,7 @@ class Conversation:
                 async for event in events:
                     if isinstance(event, InterruptEvent):
                         is_waiting = True
-                        self._told = f"{turn}:{event.key}"
+                        self._told_key = f"{turn}:{event.key}"
                     yield event
         except RunCancelledError:
             return  # `stop` was called; the turn's state is in the checkpoint
@@ -379,7 +379,7 @@ class Conversation:
         return f"{self.conversation_id}#{turn}"
 
 
-def _take(inbox: Inbox) -> Inbox:
+def _begun_turn(inbox: Inbox) -> Inbox:
     """Begin a turn with all queued messages, unless a turn is open."""
     if inbox.taken:
         return inbox
@@ -405,7 +405,7 @@ def _refuse_again(answers: Collection[str], before: Mapping[str, object]) -> Non
             raise UnknownInterruptError(key)
 
 
-def _told(turn: int, version: int) -> str:
+def _interrupt_key(turn: int, version: int) -> str:
     return f"{turn}:interrupt/{version}"
 
 

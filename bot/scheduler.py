@@ -164,7 +164,7 @@ class DueWork:
         return len(starts)
 
     async def _start_on_time(self, _: int) -> int:
-        return 0 if self.schedules is None else await self.schedules.look()
+        return 0 if self.schedules is None else await self.schedules.start_due()
 
     async def _tell(self, now: int) -> int:
         whispers = await self.storage.ephemeral_messages.due(now_ms=now, limit=BATCH)
@@ -189,12 +189,12 @@ class DueWork:
 
     async def _show_freezes(self, _: int) -> int:
         """Start updates of cards that a freeze covers, or covers no more."""
-        return 0 if self.frozen is None else await self.frozen.look()
+        return 0 if self.frozen is None else await self.frozen.update_cards()
 
     async def _tell_of_freezes(self, _: int) -> int:
         """Start messages about freezes; they are not counted as due work."""
         if self.alerts is not None:
-            await self.alerts.look()
+            await self.alerts.post_due()
         return 0
 
     async def _deliver(self, now: int) -> int:
@@ -245,7 +245,7 @@ class Scheduler:
             (self._seal, min(self._every, BETWEEN_SEALS).total_seconds()),
         ]
         if self._watch is not None:
-            jobs.append((self._look, BETWEEN_LOOKS.total_seconds()))
+            jobs.append((self._reload_policy, BETWEEN_LOOKS.total_seconds()))
         for work, seconds in jobs:
             self._scheduler.add_job(
                 self._until_stopped,
@@ -316,7 +316,7 @@ class Scheduler:
         except Exception:
             logger.exception("the audit is not sealed", extra={"action": "seal_failed"})
 
-    async def _look(self) -> None:
+    async def _reload_policy(self) -> None:
         try:
             if self._watch is not None:
                 await self._watch()

@@ -147,7 +147,7 @@ class Engine:
         pause *= random.uniform(0.5, 1)  # noqa: S311 - so that clients do not come all at once
         if not isinstance(reply, Reply):
             return None, Unreachable(reply.text if reply else "no answer"), pause
-        self._see(reply)
+        self._read_server_clock(reply)
         if reply.status in (200, 201):
             try:
                 return model.model_validate_json(reply.content), None, pause
@@ -161,7 +161,7 @@ class Engine:
             return None, error, after
         raise error
 
-    def _see(self, reply: Reply) -> None:
+    def _read_server_clock(self, reply: Reply) -> None:
         try:
             date = parsedate_to_datetime(reply.headers["date"])
         except (KeyError, ValueError):

@@ -296,7 +296,7 @@ class Verifier:
         self._count += 1
         self._unkeyed += form.get("alg") == PLAIN
         if self._fault is None:
-            self._fault = self._look(form, is_whole=is_whole)
+            self._fault = self._check_entry(form, is_whole=is_whole)
         elif self._fault.wrong is Wrong.MISSING and form.get("seq") == self._fault.at:
             # The missing entry was found at a later place
             self._fault = Flaw(self._fault.at, Wrong.DISPLACED)
@@ -315,7 +315,7 @@ class Verifier:
             segments=tuple(self._segments),
         )
 
-    def _look(self, form: Form, *, is_whole: bool) -> Flaw | None:
+    def _check_entry(self, form: Form, *, is_whole: bool) -> Flaw | None:
         seq = form.get("seq")
         if not isinstance(seq, int) or isinstance(seq, bool) or seq < 1:
             return Flaw(self._last.seq + 1, Wrong.ALTERED)

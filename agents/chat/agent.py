@@ -277,7 +277,7 @@ class ChatModelAgent:
             answer = await self._chain.after_model(draft)
             # Only the original draft is repaired; a hook may have replaced it or changed it in
             # place.
-            work.take(answer, is_repaired=not self._chain.has("after_model"))
+            work.add_answer(answer, is_repaired=not self._chain.has("after_model"))
             if journal.every_step:
                 await journal.append(MODEL, at, work.note(scope.run.session))
         work.hooks.passed("before_model", "around_model", "after_model")
@@ -304,7 +304,7 @@ class ChatModelAgent:
         run = current_scope("ChatModelAgent").run
         if work.rounds >= self._max_iterations:
             raise StepLimitError(self.name, self._max_iterations)
-        await run.journal.depend_on(run.cancel.look())
+        await run.journal.depend_on(run.cancel.check_halted())
         if run.cancel.wants("now") or (work.rounds and run.cancel.wants("after_tools")):
             self._stop_here("after_tools" if work.rounds else "now", work)
         messages = await self._chain.before_model([*input.history, *input.messages, *work.messages])

@@ -106,7 +106,7 @@ class Notes:
     def __len__(self) -> int:
         return len(self.all)
 
-    def take(self, event: AgentEvent) -> None:
+    def add_event(self, event: AgentEvent) -> None:
         """Add a note of an event if other agents need it."""
         # Events inside a tool call are summarized by the call's result.
         if event.is_inner:

@@ -148,7 +148,7 @@ class ChatRun:
         last = self.messages[-1] if self.messages else None
         return last if isinstance(last, ModelResponse) else None
 
-    def take(self, answer: ModelResponse, *, is_repaired: bool = False) -> None:
+    def add_answer(self, answer: ModelResponse, *, is_repaired: bool = False) -> None:
         """Add an answer that has passed the middlewares."""
         fit = answer if is_repaired else repaired(answer, call_ids(self.messages))
         self.messages.append(fit)

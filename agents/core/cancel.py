@@ -104,7 +104,7 @@ class CancelToken:
         finally:
             self._callers.remove(call)
 
-    async def look(self) -> None:
+    async def check_halted(self) -> None:
         """Ask the application whether to cancel the run before a request to a model."""
         if self._is_halted is not None and await self._is_halted():
             self.cancel("models")

@@ -266,9 +266,9 @@ def _arguments(args: object) -> dict[str, Json]:
         # Python's parser accepts NaN and Infinity, which are not JSON.
         arguments = json.loads(text or "{}", parse_constant=_refuse)
     except (TypeError, ValueError, RecursionError):
-        return {_INVALID: _told(args)}
+        return {_INVALID: _as_text(args)}
     is_fine = isinstance(arguments, dict) and not _is_deeper(arguments, _DEEPEST)
-    return cast("dict[str, Json]", arguments) if is_fine else {_INVALID: _told(args)}
+    return cast("dict[str, Json]", arguments) if is_fine else {_INVALID: _as_text(args)}
 
 
 def _is_deeper(value: Json, levels: int) -> bool:
@@ -278,7 +278,7 @@ def _is_deeper(value: Json, levels: int) -> bool:
     return not levels or any(_is_deeper(item, levels - 1) for item in below)
 
 
-def _told(args: object) -> str:
+def _as_text(args: object) -> str:
     try:
         return str(args)
     except (ValueError, RecursionError) as error:  # too many digits, or too deeply nested

@@ -105,7 +105,7 @@ class CompiledGraph(GraphThreads):
             Exception: A node failed. Finished nodes are stored.
         """
         work = _work(cancel, step_limit)
-        return await self._go(input, resume, thread_id, work)
+        return await self._run_thread(input, resume, thread_id, work)
 
     async def stream(
         self,
@@ -146,7 +146,7 @@ class CompiledGraph(GraphThreads):
                 queue.put_nowait((kind, part))
 
         work = replace(_work(cancel, step_limit), tell=tell)
-        going = self._go(input, resume, thread_id, work)
+        going = self._run_thread(input, resume, thread_id, work)
         task = asyncio.create_task(going, context=copy_context())
         # None ends the loop below, also if the run fails; `await task` then raises the error.
         task.add_done_callback(lambda _: queue.put_nowait(None))
@@ -223,7 +223,7 @@ class CompiledGraph(GraphThreads):
         with contained(), telling(lambda event: work.tell("events", event), passes_on=False):
             return await self._run(thread, head, work)
 
-    async def _go(
+    async def _run_thread(
         self,
         given: Mapping[str, object] | BaseModel | None,
         request: Resume,

@@ -71,7 +71,7 @@ class Condition:
 
     def holds(self, arguments: Mapping[str, Json]) -> bool | None:
         """Whether the condition is true for these arguments; None if undecided."""
-        argument = _find(dict(arguments), self.path.split("."))
+        argument = _value_at(dict(arguments), self.path.split("."))
         if not isinstance(argument, _Many):
             return self._check(argument)
         results = {self._check(value) for value in argument.values} or {False}
@@ -263,18 +263,18 @@ class _Many:
     values: tuple[object, ...]
 
 
-def _find(value: object, path: list[str]) -> object:
+def _value_at(value: object, path: list[str]) -> object:
     """Return the value at a path: JSON data, `_Absent` or `_Many`."""
     if not path:
         return value
     head, rest = path[0], path[1:]
     if isinstance(value, list):
         if head == "*":
-            return _Many(tuple(_find(item, rest) for item in value))
+            return _Many(tuple(_value_at(item, rest) for item in value))
         if head.isdecimal() and int(head) < len(value):
-            return _find(value[int(head)], rest)
+            return _value_at(value[int(head)], rest)
     if isinstance(value, dict) and head in value:
-        return _find(value[head], rest)
+        return _value_at(value[head], rest)
     return _Absent()
 
 

@@ -111,7 +111,7 @@ class _Part:
 
     async def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         self._begin(input)
-        async with aclosing(self._go(input, _Course(_plan()), is_resumed=False)) as events:
+        async with aclosing(self._run_step(input, _Course(_plan()), is_resumed=False)) as events:
             async for event in events:
                 yield event
 
@@ -121,23 +121,23 @@ class _Part:
         if not has_state or state is None:
             raise CheckpointDecodeError(f"agent {self.name!r} has lost what it was doing")
         course = _Course(state.plan, Notes.from_json(state.notes))
-        async with aclosing(self._go(input, course, is_resumed=True)) as events:
+        async with aclosing(self._run_step(input, course, is_resumed=True)) as events:
             async for event in events:
                 yield event
 
     def components(self) -> Mapping[Key, Component]:
         return self._agent.components() if isinstance(self._agent, Described) else {}
 
-    async def _go(
+    async def _run_step(
         self, given: AgentInput, course: _Course, *, is_resumed: bool
     ) -> AsyncGenerator[AgentEvent, None]:
         begin = self._agent.resume if is_resumed else self._agent.run
         # Agents are async generators, which have `aclose`.
-        inner = cast("AsyncGenerator[AgentEvent, None]", begin(self._told(given)))
+        inner = cast("AsyncGenerator[AgentEvent, None]", begin(self._input_of_agent(given)))
         try:
             async with aclosing(inner) as events:
                 async for event in events:
-                    course.notes.take(event)
+                    course.notes.add_event(event)
                     for passed in self._passed(event, course):
                         yield passed
         except InterruptSignal as signal:
@@ -150,7 +150,7 @@ class _Part:
     def _begin(self, given: AgentInput) -> None:
         """Set session values. Runs once, not on resume."""
 
-    def _told(self, given: AgentInput) -> AgentInput:
+    def _input_of_agent(self, given: AgentInput) -> AgentInput:
         """Return the agent's input; always the same on resume."""
         return given
 
@@ -187,7 +187,7 @@ class Planner(_Part):
 class Executor(_Part):
     """Does the first step of the plan and stores the result."""
 
-    def _told(self, given: AgentInput) -> AgentInput:
+    def _input_of_agent(self, given: AgentInput) -> AgentInput:
         plan = _needed_plan()
         text = f"{_state_of_work()}\n\nDo now the first step of the plan: {plan.steps[0]}"
         return replace(given, messages=(user_message(text),))
@@ -203,7 +203,7 @@ class Executor(_Part):
 class Replanner(_Part):
     """Revises the plan, or ends the loop with an answer."""
 
-    def _told(self, given: AgentInput) -> AgentInput:
+    def _input_of_agent(self, given: AgentInput) -> AgentInput:
         text = f"{_state_of_work()}\n\nThe first step of the plan has been done. Go on from there."
         return replace(given, messages=(user_message(text),))
 

@@ -112,7 +112,7 @@ class Setup:
                 # The first interrupt writes the checkpoint, and finds any conflict then.
                 await self._check_new(self.store, run_id)
             else:
-                version = await self._take(self.store, run_id, text)
+                version = await self._save_new_run(self.store, run_id, text)
         stored = StoredCheckpoint(
             data=text, claim="", status=status, version=version, base=version, journal=()
         )
@@ -126,7 +126,7 @@ class Setup:
                 run_id, "this run waits for answers; resume it, or begin a run with another id"
             )
 
-    async def _take(self, store: CheckpointStore, run_id: str, text: str) -> int:
+    async def _save_new_run(self, store: CheckpointStore, run_id: str, text: str) -> int:
         """Save a new run. Only if that fails, read why: a second command is rarely needed."""
         try:
             status = CheckpointStatus.RUNNING

@@ -185,7 +185,7 @@ async def call_agent(agent: Agent, given: AgentInput, *, emit_events: bool = Fal
     try:
         async with aclosing(run_agent(agent, given)) as events:
             async for event in events:
-                notes.take(event)
+                notes.add_event(event)
                 if emit_events:
                     emit_inner(event)
     except InterruptSignal as signal:

@@ -74,7 +74,7 @@ class ParallelAgent:
 
     async def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Run the branches; see `Agent.run`."""
-        async with aclosing(self._go(input, set())) as events:
+        async with aclosing(self._run_branches(input, set())) as events:
             async for event in events:
                 yield event
 
@@ -87,7 +87,7 @@ class ParallelAgent:
         for name in state.waiting:
             if name not in names:
                 keep_waiting(gone(name, names))
-        async with aclosing(self._go(input, set(state.done))) as events:
+        async with aclosing(self._run_branches(input, set(state.done))) as events:
             async for event in events:
                 yield event
 
@@ -95,7 +95,9 @@ class ParallelAgent:
         """The branches; see `Described`."""
         return dict(agent_component(agent) for agent in self._agents)
 
-    async def _go(self, given: AgentInput, done: set[str]) -> AsyncGenerator[AgentEvent, None]:
+    async def _run_branches(
+        self, given: AgentInput, done: set[str]
+    ) -> AsyncGenerator[AgentEvent, None]:
         queue: asyncio.Queue[_Told] = asyncio.Queue()
         tasks = {
             number: asyncio.create_task(_branch(number, agent, given, queue))

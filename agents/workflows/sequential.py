@@ -102,13 +102,13 @@ class Steps:
 
     async def run(self, given: AgentInput) -> AsyncGenerator[AgentEvent, None]:
         """Begin; see `Agent.run`."""
-        async with aclosing(self._go(given, Position())) as events:
+        async with aclosing(self._run_agents(given, Position())) as events:
             async for event in events:
                 yield event
 
     async def resume(self, given: AgentInput) -> AsyncGenerator[AgentEvent, None]:
         """Resume the interrupted agent; earlier agents do not run again."""
-        async with aclosing(self._go(given, self._position())) as events:
+        async with aclosing(self._run_agents(given, self._position())) as events:
             async for event in events:
                 yield event
 
@@ -131,7 +131,9 @@ class Steps:
             Notes.from_json(state.notes),
         )
 
-    async def _go(self, given: AgentInput, at: Position) -> AsyncGenerator[AgentEvent, None]:
+    async def _run_agents(
+        self, given: AgentInput, at: Position
+    ) -> AsyncGenerator[AgentEvent, None]:
         has_moved = False
         while self.rounds is None or at.iteration < self.rounds:
             if has_moved:
@@ -166,7 +168,7 @@ class Steps:
         try:
             async with aclosing(run_agent(agent, heard)) as events:
                 async for event in events:
-                    at.notes.take(event)
+                    at.notes.add_event(event)
                     yield self._passed(event)
         except InterruptSignal as signal:
             composite_interrupt(self.info(agent.name, at.iteration), self._state(at), signal)

@@ -131,7 +131,7 @@ class TransferAgent:
 
     def run(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Run the agent and the agents that it transfers to; see `Agent.run`."""
-        return self._go(input, _Position(), is_resumed=False)
+        return self._run_agents(input, _Position(), is_resumed=False)
 
     async def resume(self, input: AgentInput) -> AsyncGenerator[AgentEvent, None]:  # noqa: A002 - see Agent
         """Resume the last agent; agents that have transferred do not run again."""
@@ -143,7 +143,7 @@ class TransferAgent:
             if state is not None:
                 self._check(state.target)
                 at = _Position(state.target, state.begun_at, Notes.from_json(state.notes))
-        async with aclosing(self._go(input, at, is_resumed=True)) as events:
+        async with aclosing(self._run_agents(input, at, is_resumed=True)) as events:
             async for event in events:
                 yield event
 
@@ -158,7 +158,7 @@ class TransferAgent:
             was, now = f"a transfer to {target!r}", f"only {known} to transfer to"
             keep_waiting(AgentChangedError(str(current_address()), was, now))
 
-    async def _go(
+    async def _run_agents(
         self, given: AgentInput, at: _Position, *, is_resumed: bool
     ) -> AsyncGenerator[AgentEvent, None]:
         while True:
@@ -167,7 +167,7 @@ class TransferAgent:
                 async with aclosing(begin) as events:
                     async for event in events:
                         if not self._is_last(at):
-                            at.notes.take(event)
+                            at.notes.add_event(event)
                         yield event if at.target else _seen_to(event)
             except InterruptSignal as signal:
                 _keep(at, signal)
@@ -177,7 +177,7 @@ class TransferAgent:
                 return
             if following.is_automatic:
                 for event in _handing_over(following.target):
-                    at.notes.take(event)
+                    at.notes.add_event(event)
                     yield event
             at.target, at.begun_at = following.target, len(at.notes)
 

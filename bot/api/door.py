@@ -306,9 +306,9 @@ class ApiDoor:
             raise ApiProblemError("scope-missing", f"the call needs {route.scope}")
         if IDEMPOTENCY_KEY in route.headers or route.name == HOOK:
             most = program.limits.create
-            self._rates.take(f"create:{program.id}", per_minute=most, burst=ceil(most / 2))
+            self._rates.take_token(f"create:{program.id}", per_minute=most, burst=ceil(most / 2))
         else:
-            self._rates.take(
+            self._rates.take_token(
                 f"other:{program.id}", per_minute=READS_PER_MINUTE, burst=_BURST_OF_READS
             )
         return ProgramRequest(
@@ -342,7 +342,7 @@ class ApiDoor:
     async def _handed(self, caller: ApiCaller, request: ApiRequest) -> None:
         """Use a decision up that a program reads, if nothing is to be started."""
         if request.status in {"approved", "answered"} and request.execution.mode == "none":
-            await self._whole(self.executions.take(caller, request.id))
+            await self._whole(self.executions.use_up(caller, request.id))
 
     async def _held(
         self,
@@ -381,7 +381,7 @@ class ApiDoor:
             is_late = _is_lapsed(request, self.clock())
             if not is_late and not is_allowed(request):
                 break
-            is_first = await self._whole(self.executions.take(caller, request.id))
+            is_first = await self._whole(self.executions.use_up(caller, request.id))
             if is_first and not is_late:
                 break
         return _answer(answer_of(asked, request))

@@ -174,7 +174,7 @@ class ProgramExecutions:
             approval = changed or await self.requests.get(caller, approval_id)
         return approval
 
-    async def take(self, caller: ApiCaller, approval_id: str) -> bool:
+    async def use_up(self, caller: ApiCaller, approval_id: str) -> bool:
         """Use a request up, so that the same call asks anew; False if it was used up before.
 
         Raises:
@@ -342,7 +342,7 @@ class ProgramExecutions:
     async def _number(self, approval: Approval, attempt: str) -> Approval:
         """Take the start number; without it, nothing has started."""
         name = approval.approval_id
-        number = await self.switch.take(scope_of_approval(approval, _tags_of(approval)))
+        number = await self.switch.take_number(scope_of_approval(approval, _tags_of(approval)))
         if isinstance(number, Frozen):
             await update(self.storage.approvals, name, partial(not_run, attempt=attempt))
             raise _frozen(approval, number)
@@ -382,12 +382,12 @@ class ProgramExecutions:
             raise await self._refused(approval, result, _OTHER_START)
         if result.outcome == "unknown":
             return await self._not_known(approval, result)
-        write = self._told(approval, result)
+        write = self._change_of(approval, result)
 
-        def told(now: Approval) -> Approval | None:
+        def write_if_current(now: Approval) -> Approval | None:
             return None if is_of_another_start(now, proof) else write(now)
 
-        changed = await update(self.storage.approvals, name, told, writes_due=True)
+        changed = await update(self.storage.approvals, name, write_if_current, writes_due=True)
         if changed is not None:
             if result.outcome != "running":
                 await self._note_end(changed, result)
@@ -400,7 +400,9 @@ class ProgramExecutions:
         is_other = is_of_another_start(newest, proof)
         raise await self._refused(newest, result, _OTHER_START if is_other else _OTHER_RESULT)
 
-    def _told(self, approval: Approval, result: ApiResult) -> Callable[[Approval], Approval | None]:
+    def _change_of(
+        self, approval: Approval, result: ApiResult
+    ) -> Callable[[Approval], Approval | None]:
         """Return the change that a result makes."""
         text, now, asker = _summary(approval, result), self.clock(), approval.asker
         if result.outcome == "running":

@@ -36,7 +36,7 @@ class RateLimit:
     clock: Clock
     buckets: dict[str, tuple[float, int]] = field(default_factory=dict)
 
-    def take(self, name: str, *, per_minute: int, burst: int) -> None:
+    def take_token(self, name: str, *, per_minute: int, burst: int) -> None:
         """Take a token.
 
         Raises:

@@ -409,7 +409,7 @@ class ProgramRequests:
             key=name,
             program=approval.origin.program,
         )
-        grant = await self.grants.find(new)
+        grant = await self.grants.find_grant(new)
         due_ms = now_ms + milliseconds(DRAWN_AFTER)
         store = self.storage.grants
         if grant is None or not await store.use(grant, call=name, now_ms=now_ms, due_ms=due_ms):

@@ -201,9 +201,9 @@ class Waiters:
 
     def _look_on(self) -> None:
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look())
+            self._looking = asyncio.create_task(self._poll_changes())
 
-    async def _look(self) -> None:
+    async def _poll_changes(self) -> None:
         """Look for changes while somebody waits."""
         since_ms = self.clock()
         seen: dict[str, int] = {}

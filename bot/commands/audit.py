@@ -169,7 +169,9 @@ async def _verify(call: Call) -> None:
         strange = sum(not link.is_whole for link in open_ones)
         emptied = await storage.teams() - verdicts.keys()
     emptied -= {str(link.form["team"]) for link in open_ones}
-    faults = [fault for team, verdict in verdicts.items() if (fault := _told(call, team, verdict))]
+    faults = [
+        fault for team, verdict in verdicts.items() if (fault := _report(call, team, verdict))
+    ]
     faults += [
         f"{team}: the audit log has no entries, but there are approvals: it was emptied"
         for team in sorted(emptied)
@@ -193,7 +195,7 @@ async def _verify(call: Call) -> None:
         raise BotError("\n".join(faults))
 
 
-def _told(call: Call, team_id: str, verdict: Verdict) -> str:
+def _report(call: Call, team_id: str, verdict: Verdict) -> str:
     """Print the result of a valid chain; return the fault of an invalid one."""
     if verdict.fault is not None:
         fault = f"{team_id}: entry {verdict.fault.at} is {_WORDS[verdict.fault.wrong]}"

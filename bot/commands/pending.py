@@ -36,7 +36,7 @@ async def _list(call: Call, requests: PendingRequests) -> None:
         is_stuck=given.stuck,
         outdated_by=_file_hash(call) if given.outdated else "",
     )
-    approvals = await requests.find(query)
+    approvals = await requests.find_pending(query)
     for approval in approvals:
         call.say(pending_line(approval))
     if not approvals:
@@ -51,7 +51,7 @@ async def _reask(call: Call, requests: PendingRequests) -> None:
         await requests.reask(given.id)
         call.say(f"{given.id}: asked again.")
         return
-    approvals = await requests.find(PendingQuery(outdated_by=_file_hash(call)))
+    approvals = await requests.find_pending(PendingQuery(outdated_by=_file_hash(call)))
     for approval in approvals:
         if why := why_not(approval):
             call.say(f"{approval.approval_id}: unchanged: {why}")

@@ -48,7 +48,7 @@ class FreezeAlerts:
     rights: Callable[[], FreezeRights]
     spawn: Spawn
 
-    async def look(self) -> None:
+    async def post_due(self) -> None:
         """Start to post and update what is due.
 
         Raises:

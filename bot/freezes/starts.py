@@ -117,7 +117,7 @@ class StartSwitch:
         self._file_noted = False
         self._has_numbered = False
 
-    async def take(self, call: CallScope, *, count: int = 1) -> int | Frozen:
+    async def take_number(self, call: CallScope, *, count: int = 1) -> int | Frozen:
         """Take start numbers for a call. Only then may the journal say that it has started.
 
         A number that is not used is lost. After a crash, or after an error, the call takes another

@@ -61,7 +61,7 @@ class Sealer:
         await self.trail.seal(owner=self.owner, now_ms=now)
         if not is_waiting(self._next_look_ms, now, LOOK_EVERY):
             self._next_look_ms = now + milliseconds(LOOK_EVERY)
-            await self._look(now)
+            await self._report_unsealed(now)
         if not is_waiting(self._next_head_ms, now, HEAD_EVERY):
             self._next_head_ms = now + milliseconds(HEAD_EVERY)
             for team_id, head in (await self.trail.heads()).items():
@@ -73,7 +73,7 @@ class Sealer:
                     extra={"action": "audit_head"},
                 )
 
-    async def _look(self, now: int) -> None:
+    async def _report_unsealed(self, now: int) -> None:
         left = await self.trail.unsealed()
         if left.count and now - left.since_ms > milliseconds(LATE):
             logger.warning(

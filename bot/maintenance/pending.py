@@ -48,7 +48,7 @@ class PendingRequests:
     storage: Stores
     clock: Clock
 
-    async def find(self, query: PendingQuery) -> list[Approval]:
+    async def find_pending(self, query: PendingQuery) -> list[Approval]:
         """Return the pending requests, the earliest expiry first."""
         now = self.clock()
         approvals = [approval async for approval in self._all() if query.fits(approval, now)]

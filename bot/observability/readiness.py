@@ -62,11 +62,11 @@ class Readiness:
         """Return the fault, without confidential details; empty if the bot is ready."""
         async with self._lock:
             if self.now() - self._looked_ms >= FRESH_MS:
-                self._fault = await self._look()
+                self._fault = await self._database_fault()
                 self._looked_ms = self.now()
             return self._fault
 
-    async def _look(self) -> str:
+    async def _database_fault(self) -> str:
         try:
             async with asyncio.timeout(self.patience.total_seconds()):
                 await self.storage.ping()

@@ -40,9 +40,9 @@ class Reasons:
         errors = {
             name: say("error.short", n=LEAST_REASON)
             for name, text in (("what", self.what), ("why_now", self.why_now))
-            if len(_seen(text)) < LEAST_REASON
+            if len(_normalized(text)) < LEAST_REASON
         }
-        if not errors and _seen(self.what) == _seen(self.why_now):
+        if not errors and _normalized(self.what) == _normalized(self.why_now):
             errors["why_now"] = say("error.same_reason")
         if not self.is_sure:
             errors["sure"] = say("error.tick")
@@ -139,7 +139,7 @@ def _bar(terms: Terms, snapshot: PeopleSnapshot, user_id: str) -> RefusalCode | 
     return RefusalCode.USED_UP if user_id in snapshot.counted else None
 
 
-def _seen(text: str) -> str:
+def _normalized(text: str) -> str:
     """Normalize a text: case, invisible characters and spaces."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     shown = (

@@ -143,13 +143,13 @@ class LoadedPolicy:
             except PolicyError as error:
                 await self._refuse(error, file_hash, anew=anew)
                 return False
-            return await self._take(policy)
+            return await self._put_in_force(policy)
 
     def _is_known(self, file_hash: str) -> bool:
         """Whether the file is in effect already, or was refused for a permanent fault."""
         return file_hash == (self._refused[0] or self.hash)
 
-    async def _take(self, policy: CheckedPolicy) -> bool:
+    async def _put_in_force(self, policy: CheckedPolicy) -> bool:
         is_new = policy.hash != self.hash
         if is_new or self._refused[1]:  # recorded before it takes effect
             news = PolicyNews(name=self.name, hash=policy.hash, in_force=policy.hash)

@@ -110,7 +110,7 @@ class Notifier(Protocol):
         message: ApprovalMessage,
         *,
         look_first: bool,
-        go: Callable[[], Awaitable[bool]],
+        may_post: Callable[[], Awaitable[bool]],
     ) -> ApprovalMessage | None:
         """Post a reminder or escalation, below the card or in a direct message.
 
@@ -118,11 +118,11 @@ class Notifier(Protocol):
             approval: The pending approval.
             message: The message to post.
             look_first: See `Notifier`.
-            go: Called right before the post, after any wait for a rate limit. The message is not
-                posted if it returns False.
+            may_post: Called right before the post, after any wait for a rate limit. The message is
+                not posted if it returns False.
 
         Returns:
-            The message, with its channel and `ts`; None if `go` returned False.
+            The message, with its channel and `ts`; None if `may_post` returned False.
         """
         ...
 

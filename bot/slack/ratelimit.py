@@ -107,7 +107,7 @@ class Pacer:
         """
         now = self.clock()
         until_ms = now + milliseconds(patience)
-        at_ms = self._take(method, channel_id, now, until_ms)
+        at_ms = self._reserve_slot(method, channel_id, now, until_ms)
         while (now := self.clock()) < at_ms:
             try:
                 await self.sleep((at_ms - now) / 1_000)
@@ -116,7 +116,7 @@ class Pacer:
                 raise
             if self._held_until(method, channel_id) > at_ms:  # Slack has asked for a pause since
                 self._give_back(method, channel_id, at_ms)
-                at_ms = self._take(method, channel_id, self.clock(), until_ms)
+                at_ms = self._reserve_slot(method, channel_id, self.clock(), until_ms)
 
     def hold(self, method: str, channel_id: str, wait: timedelta) -> None:
         """Pause calls as Slack asked: of this method, and of posts in this channel."""
@@ -129,7 +129,7 @@ class Pacer:
         now = self.clock()
         return self._next_ms(method, channel_id, now) <= now
 
-    def _take(self, method: str, channel_id: str, now: int, until_ms: int) -> int:
+    def _reserve_slot(self, method: str, channel_id: str, now: int, until_ms: int) -> int:
         """Reserve the next slot; return its time."""
         self._forget(now)
         at_ms = self._next_ms(method, channel_id, now)

@@ -240,8 +240,8 @@ class Wiring:
 
     async def _look_at_freezes(self) -> None:
         with suppress(StorageError):  # the scheduler looks again
-            await self.freeze_alerts.look()
-            await self.frozen_cards.look()
+            await self.freeze_alerts.post_due()
+            await self.frozen_cards.update_cards()
 
     @cached_property
     def freeze_alerts(self) -> FreezeAlerts:

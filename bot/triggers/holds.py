@@ -183,7 +183,7 @@ class TriggerHolds:
             for name, group in groups.items()
         }
 
-    async def see_to(self, hold: ThreadStart) -> bool:
+    async def update_message(self, hold: ThreadStart) -> bool:
         """Make the message about a hold true, under its lease, and release the hold.
 
         Returns:

@@ -33,7 +33,7 @@ class Schedules:
     _done_ms: dict[str, int] = field(default_factory=dict)
     """Time of the last look at each schedule whose starts are done."""
 
-    async def look(self) -> int:
+    async def start_due(self) -> int:
         """Start what is due; return the number of new starts.
 
         Raises:

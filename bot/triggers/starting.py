@@ -258,7 +258,7 @@ class ThreadStarts:
     async def _visit(self, hold: ClaimedRecord[ThreadStart]) -> bool:
         start = hold.record
         if start.is_hold:
-            return await self.holds.see_to(start)
+            return await self.holds.update_message(start)
         try:
             if start.thread_id:
                 changed = await self._stop(start)

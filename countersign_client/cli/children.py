@@ -123,9 +123,9 @@ class Child:
             reader.join(timeout=1.0)  # a grandchild may hold the pipe for ever
             if not reader.is_alive():
                 process.stderr.close()
-        return (128 - code if code < 0 else code), self._told(code, time.monotonic() - begun)
+        return (128 - code if code < 0 else code), self._summary(code, time.monotonic() - begun)
 
-    def _told(self, code: int, seconds: float) -> str:
+    def _summary(self, code: int, seconds: float) -> str:
         number = self._passed if code and self._passed else -code
         how = f"ended by {_name(number)}" if number > 0 else f"exit code {code}"
         text = f"{how} after {seconds:.0f} s"

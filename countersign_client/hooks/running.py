@@ -68,7 +68,7 @@ def answer(
         left = memory / digest if memory and call.call else None
         own, members["key"] = (
             members["key"],
-            _taken(left, f"{agent.name}/{call.run}/", members["key"]),
+            _taken_key(left, f"{agent.name}/{call.run}/", members["key"]),
         )
         try:
             with connect() as client:
@@ -112,7 +112,7 @@ def _leave(left: Path | None, key: str) -> None:
             left.write_text(key, "utf-8")
 
 
-def _taken(left: Path | None, start: str, own: str) -> str:
+def _taken_key(left: Path | None, start: str, own: str) -> str:
     """Take the key of a request that was left; of many calls alike one gets it."""
     if left is None:
         return own

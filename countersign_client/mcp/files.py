@@ -121,7 +121,7 @@ class Definitions:
             text = f"{file} is damaged. Remove it to trust the tools as the server lists them now."
             raise CountersignError(text) from None
 
-    def see(self, tools: list[dict[str, Any]], *, is_first: bool) -> None:
+    def take_page(self, tools: list[dict[str, Any]], *, is_first: bool) -> None:
         """Take a page of the server's list; a tool that is new is trusted as it is.
 
         Args:

@@ -202,7 +202,7 @@ class _Exchange:
         if "id" not in self._message:
             return Response(status_code=202)
         self.proxy.when_over(self._message["id"], lambda: self._events.put_nowait(None))
-        return _Stream(self._told(), self._left)
+        return _Stream(self._messages_of_call(), self._left)
 
     async def _pass(self, content: bytes) -> Response:
         """Let the server answer."""
@@ -248,7 +248,7 @@ class _Exchange:
         self._events.put_nowait((line, written))
         await written
 
-    async def _told(self) -> AsyncIterator[ServerSentEvent]:
+    async def _messages_of_call(self) -> AsyncIterator[ServerSentEvent]:
         """Give the messages of a held call, up to its answer."""
         while (event := await self._events.get()) is not None:
             line, written = event
@@ -303,7 +303,7 @@ class _Exchange:
         """Hand in what the server says, up to its answer; False: it streams nothing."""
         if not _is_stream(response):
             if response.request.method == "POST":
-                self._take(response.status_code, await _read(response), own_id)
+                self._take_answer(response.status_code, await _read(response), own_id)
             return False
         is_heard = False
         async for event in httpx2.EventSource(response, None):
@@ -318,7 +318,7 @@ class _Exchange:
                 break
         return is_heard
 
-    def _take(self, status: int, body: bytes, own_id: str) -> None:
+    def _take_answer(self, status: int, body: bytes, own_id: str) -> None:
         """Take an answer that is no stream; a server that may have broken down says nothing."""
         try:
             answer = members_of(read(body))

@@ -247,7 +247,7 @@ class Proxy:
     async def server_died(self) -> None:
         """Answer all that the server leaves, and wait for `greet_again` of another one."""
         self.server_gone()
-        self._definitions.see([], is_first=True)
+        self._definitions.take_page([], is_first=True)
         passed, self._passed = self._passed, {}
         for message in passed.values():
             error = {"code": REFUSED, "message": "Countersign: the server ended. Try again."}
@@ -572,7 +572,7 @@ class Proxy:
             for tool in result["tools"]
             if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         ]
-        self._definitions.see(tools, is_first=is_first)
+        self._definitions.take_page(tools, is_first=is_first)
         shown = [
             {
                 **{name: part for name, part in tool.items() if name != "outputSchema"},

@@ -145,7 +145,7 @@ class AskingTools:
         wait_seconds: _Wait = 45,
     ) -> AskedPeople:
         """Wait for the decision of a request that was pending."""
-        with _told():
+        with _errors_for_the_model():
             people = self._connect(context)
             request = await self._waited(context, people, await people.get(id), wait_seconds)
             return await self._handed(people, request)
@@ -168,7 +168,7 @@ class AskingTools:
         id: str,  # noqa: A002 - the word of the API
     ) -> AskedPeople:
         """Withdraw a pending request."""
-        with _told():
+        with _errors_for_the_model():
             return _shown(await self._connect(context).cancel(id), "It is withdrawn.")
 
     async def report_result(
@@ -180,7 +180,7 @@ class AskingTools:
         summary: str | None = None,
     ) -> AskedPeople:
         """Report what came of an approved call. `unknown`: people are asked."""
-        with _told():
+        with _errors_for_the_model():
             people, run = self._connect(context), self._runs.get(id)
             token = run.token if run else None
             request = await people.report(id, outcome, summary, token=token)
@@ -223,7 +223,7 @@ class AskingTools:
     async def _ask(
         self, context: Context[Any], seconds: int, key: str | None, **asked: Any
     ) -> AskedPeople:
-        with _told():
+        with _errors_for_the_model():
             people = self._connect(context)
             request = await self._created(
                 people,
@@ -338,7 +338,7 @@ def build_server(connect: Connect, session: str, name: str) -> MCPServer[Any]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _errors_for_the_model() -> Iterator[None]:
     """Turn errors into a text that the model reads."""
     try:
         yield

@@ -147,7 +147,7 @@ class MongoTrail(Trail):
     async def _seal_team(
         self, team_id: str, stored: Sequence[object], owner: str, now_ms: int
     ) -> int:
-        chain = await self._take(team_id, owner, now_ms)
+        chain = await self._take_chain(team_id, owner, now_ms)
         if chain is None:
             return 0
         # Read the open entries after the lease is acquired: another process may have sealed earlier
@@ -160,7 +160,7 @@ class MongoTrail(Trail):
         await self._finish(chain, batch)
         return len(batch)
 
-    async def _take(self, team_id: str, owner: str, now_ms: int) -> _Held | None:
+    async def _take_chain(self, team_id: str, owner: str, now_ms: int) -> _Held | None:
         """Acquire the lease of a chain and apply a stored batch; None if the lease is taken."""
         document = await self._lease(team_id, owner, now_ms)
         if document is None:

@@ -45,7 +45,7 @@ async def restoring(
     """
     await asyncio.to_thread(_check_copy, copy, "ro")  # before anything is made
     lock = DirectoryLock(directory)
-    await asyncio.to_thread(_take, lock, directory)
+    await asyncio.to_thread(_lock_directory, lock, directory)
     try:
         aside = await asyncio.to_thread(_put_aside, directory, copy)
         lock.expect_file(aside / FILE_NAME)
@@ -93,7 +93,7 @@ async def restoring_in_place(
         await storage.close()
 
 
-def _take(lock: DirectoryLock, directory: Path) -> None:
+def _lock_directory(lock: DirectoryLock, directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock.acquire()

@@ -66,24 +66,24 @@ def process(storage: Stores) -> Process:
 
 
 async def test_numbers_rise_by_one(process: Process) -> None:
-    assert [await process.starts.take(SEARCH) for _ in range(3)] == [1, 2, 3]
-    assert await process.starts.take(DEPLOY, count=4) == 4
-    assert await process.starts.take(SEARCH) == 8
+    assert [await process.starts.take_number(SEARCH) for _ in range(3)] == [1, 2, 3]
+    assert await process.starts.take_number(DEPLOY, count=4) == 4
+    assert await process.starts.take_number(SEARCH) == 8
 
 
 async def test_a_freeze_stops_its_scope_and_nothing_else(process: Process) -> None:
     await process.freezes.freeze(CHANGE, by=ADA, why="wild")
-    answer = await process.starts.take(DEPLOY)
+    answer = await process.starts.take_number(DEPLOY)
     assert isinstance(answer, Frozen)
     assert (answer.freeze.id, answer.freeze.by, answer.freeze.why) == ("f1", ADA, "wild")
-    assert await process.starts.take(SEARCH) == 1
+    assert await process.starts.take_number(SEARCH) == 1
 
 
 async def test_a_lifted_freeze_stops_nothing(process: Process) -> None:
     await process.freezes.freeze(ALL, by=ADA, why="wild")
     lifted = await process.freezes.lift("f1", by=BEN, why="mended")
     assert (lifted.freeze.id, lifted.missing, lifted.rest) == ("f1", 0, ())
-    assert await process.starts.take(SEARCH) == 1
+    assert await process.starts.take_number(SEARCH) == 1
 
 
 async def test_one_scope_is_frozen_once(process: Process) -> None:
@@ -124,7 +124,7 @@ async def test_i12_the_next_start_records_what_a_dead_process_did_not(process: P
     await replace(process.freezes, audit=dead).freeze(ALL, by=BEN, why="wild")
     assert await process.acts() == []
     for _ in range(2):  # the second one is answered after the first one has recorded
-        assert isinstance(await process.starts.take(SEARCH), Frozen)
+        assert isinstance(await process.starts.take_number(SEARCH), Frozen)
     assert await process.acts() == [("frozen", "f1")]
     assert (await process.freezes.read()).acts == ()
 
@@ -133,17 +133,17 @@ async def test_nothing_starts_if_the_switch_is_unreadable(process: Process) -> N
     await process.freezes.freeze(ALL, by=ADA, why="wild")
     await spoil(process.storage, "switches", SWITCH_ID, freezes="damaged")
     with pytest.raises(RecordFormatError):
-        await process.starts.take(SEARCH)
+        await process.starts.take_number(SEARCH)
     with pytest.raises(RecordFormatError):
         await process.starts.covering(SEARCH)
 
 
 async def test_nothing_starts_if_somebody_deletes_the_switch(process: Process) -> None:
-    await process.starts.take(SEARCH)
+    await process.starts.take_number(SEARCH)
     await process.storage.switches.delete({"id": SWITCH_ID}, limit=1)
     for _ in range(2):
         with pytest.raises(RecordNotFoundError):
-            await process.starts.take(SEARCH)
+            await process.starts.take_number(SEARCH)
     with pytest.raises(RecordNotFoundError):
         await process.starts.covering(SEARCH)
 
@@ -160,8 +160,8 @@ async def test_a_look_takes_no_number(process: Process) -> None:
 
 
 async def test_a_start_that_nobody_waits_for_harms_no_other(process: Process) -> None:
-    gone = asyncio.create_task(process.starts.take(SEARCH))
-    kept = asyncio.create_task(process.starts.take(SEARCH))
+    gone = asyncio.create_task(process.starts.take_number(SEARCH))
+    kept = asyncio.create_task(process.starts.take_number(SEARCH))
     await asyncio.sleep(0)
     gone.cancel()
     assert await kept in {1, 2}
@@ -184,16 +184,16 @@ def of_switch(count: Count) -> int:
 
 
 async def test_an_undisturbed_start_costs_one_command(counted: Process) -> None:
-    await counted.starts.take(SEARCH)
+    await counted.starts.take_number(SEARCH)
     with counting() as count:
-        await counted.starts.take(SEARCH)
+        await counted.starts.take_number(SEARCH)
     assert of_switch(count) == 1
 
 
 async def test_a_hundred_starts_at_once_cost_a_few_commands(counted: Process) -> None:
-    await counted.starts.take(SEARCH)
+    await counted.starts.take_number(SEARCH)
     with counting() as count:
-        numbers = await asyncio.gather(*(counted.starts.take(SEARCH) for _ in range(100)))
+        numbers = await asyncio.gather(*(counted.starts.take_number(SEARCH) for _ in range(100)))
     assert sorted(numbers, key=str) == sorted(range(2, 102), key=str)
     assert of_switch(count) <= 3
 
@@ -220,7 +220,7 @@ async def two(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[l
 
 
 async def test_each_number_is_given_out_once(two: list[Process]) -> None:
-    numbers = await asyncio.gather(*(two[n % 2].starts.take(SEARCH) for n in range(60)))
+    numbers = await asyncio.gather(*(two[n % 2].starts.take_number(SEARCH) for n in range(60)))
     assert sorted(numbers, key=str) == sorted(range(1, 61), key=str)
 
 
@@ -232,7 +232,7 @@ async def test_11_7_no_call_gets_a_number_after_a_confirmed_freeze(two: list[Pro
         nonlocal late
         while True:
             was_confirmed = is_confirmed.is_set()
-            answers = await asyncio.gather(*(process.starts.take(SEARCH) for _ in range(5)))
+            answers = await asyncio.gather(*(process.starts.take_number(SEARCH) for _ in range(5)))
             late += was_confirmed and any(isinstance(answer, int) for answer in answers)
             if was_confirmed:
                 return
@@ -249,11 +249,11 @@ async def test_11_7_no_call_gets_a_number_after_a_confirmed_freeze(two: list[Pro
 
 
 async def test_a_freeze_of_another_process_holds_here(two: list[Process]) -> None:
-    assert await two[0].starts.take(SEARCH) == 1
+    assert await two[0].starts.take_number(SEARCH) == 1
     await two[1].freezes.freeze(ALL, by=ADA, why="wild")
-    assert isinstance(await two[0].starts.take(SEARCH), Frozen)
+    assert isinstance(await two[0].starts.take_number(SEARCH), Frozen)
     await two[1].freezes.lift("f1", by=ADA, why="mended")
-    assert await two[0].starts.take(SEARCH) == 2
+    assert await two[0].starts.take_number(SEARCH) == 2
 
 
 # ---- the file ------------------------------------------------------------------------------------
@@ -261,16 +261,16 @@ async def test_a_freeze_of_another_process_holds_here(two: list[Process]) -> Non
 
 async def test_nothing_starts_while_the_file_exists(storage: Stores, tmp_path: Path) -> None:
     process = Process(storage, tmp_path / "stop")
-    assert await process.starts.take(SEARCH) == 1
+    assert await process.starts.take_number(SEARCH) == 1
     (tmp_path / "stop").touch()
     for _ in range(2):
-        answer = await process.starts.take(SEARCH)
+        answer = await process.starts.take_number(SEARCH)
         assert isinstance(answer, Frozen)
         assert (answer.freeze.by, answer.freeze.turns) == ("file", True)
     assert await process.starts.covering(SEARCH, turns=True) is not None
     assert await process.acts() == [("frozen", "file")]
     (tmp_path / "stop").unlink()
-    assert await process.starts.take(SEARCH) == 2
+    assert await process.starts.take_number(SEARCH) == 2
 
 
 async def test_11_17_calls_that_run_or_are_in_doubt_are_found(storage: Stores) -> None:
@@ -297,13 +297,13 @@ async def test_11_23_two_processes_post_one_alert(two: list[Process]) -> None:
         for process in two
     ]
     await two[0].freezes.freeze(ALL, by=ADA, why="wild")
-    await asyncio.gather(*(each.look() for each in alerts))
+    await asyncio.gather(*(each.post_due() for each in alerts))
     assert len(works) == 2
     await asyncio.gather(*works)
     assert [alert.freeze.id for alert in posted.freezes] == ["f1"]
     works.clear()
     await two[1].freezes.lift("f1", by=BEN, why="mended")
-    await asyncio.gather(*(each.look() for each in alerts))
+    await asyncio.gather(*(each.post_due() for each in alerts))
     await asyncio.gather(*works)
     assert [alert.lifted is None for alert in posted.freezes] == [True, False]
     assert (await two[0].freezes.read()).alerts == ()

@@ -98,7 +98,7 @@ async def given(storage: Stores, *, uses: int) -> str:
 
 async def use(process: GrantCheck, call: NewCall) -> Grant | None:
     """Find a grant, and use it, as a call does that starts."""
-    grant = await process.find(call)
+    grant = await process.find_grant(call)
     if grant is None:
         return None
     return await process.grants.storage.grants.use(grant, call=call.key, now_ms=AT_MS)

@@ -384,7 +384,7 @@ async def test_nobody_seals_while_another_does(two_processes: list[Stores]) -> N
     first, second = two_processes
     await first.audit.append(an_entry("a"))
     assert isinstance(first, MongoStores)
-    await first.trail._take(TEAM, "first", NOW)
+    await first.trail._take_chain(TEAM, "first", NOW)
 
     assert await seal(second, owner="b", now_ms=NOW + LEASE_MS - 1) == 0
     assert await seal(second, owner="b", now_ms=NOW + LEASE_MS) == 1
@@ -479,7 +479,7 @@ async def test_i4_the_sealer_may_die_at_each_of_its_writes(
 async def test_a_sealer_that_slept_changes_nothing(mongo: MongoStores) -> None:
     """Its lease is lost between reading and writing: whoever went on has given the numbers."""
     await mongo.audit.append(an_entry("a", at_ms=1))
-    sleeper = await mongo.trail._take(TEAM, "sleeper", NOW)
+    sleeper = await mongo.trail._take_chain(TEAM, "sleeper", NOW)
     assert sleeper is not None
     batch = await mongo.trail._batch(sleeper, [TEAM])
     await mongo.audit.append(an_entry("b", at_ms=0))
@@ -502,9 +502,9 @@ async def test_a_sealer_that_slept_with_nothing_to_seal_does_not_fork_the_chain(
     trail = mongo.trail
     await mongo.audit.append(an_entry("a", at_ms=1))
     await seal(mongo)
-    sleeper = await trail._take(TEAM, "sleeper", NOW)
+    sleeper = await trail._take_chain(TEAM, "sleeper", NOW)
     await mongo.audit.append(an_entry("b", at_ms=2), an_entry("c", at_ms=3))
-    dying = await trail._take(TEAM, "dying", NOW + LEASE_MS)
+    dying = await trail._take_chain(TEAM, "dying", NOW + LEASE_MS)
     batch = await trail._batch(dying, [TEAM])
     assert await trail._chains.update(dying.where, {"$set": {"batch": json.dumps(batch)}})
     await trail._apply(dying, batch[:1])
@@ -631,7 +631,7 @@ async def test_i14_a_workspace_that_cannot_be_sealed_holds_up_no_other(
     mongo: MongoStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.mongo.trail.PIECE", 3)
-    await mongo.trail._take("T0", "busy", NOW)
+    await mongo.trail._take_chain("T0", "busy", NOW)
     await mongo.trail._chains.insert({"_id": "T5", "fence": "damaged"})
     for team in ("T0", "T5", TEAM):
         for number in range(4):

@@ -128,7 +128,7 @@ async def play(stage: Stage) -> None:
 
     async def start(actor: str, freezes: Freezes) -> None:
         switch = StartSwitch(freezes, FreezeFile(path=None, clock=FakeClock()), owner=actor)
-        answer = await switch.take(CALL)
+        answer = await switch.take_number(CALL)
         if isinstance(answer, Frozen):
             again.add(actor)
         else:

@@ -468,7 +468,7 @@ class FakeNotifier:
         message: ApprovalMessage,
         *,
         look_first: bool,
-        go: Callable[[], Awaitable[bool]],
+        may_post: Callable[[], Awaitable[bool]],
     ) -> ApprovalMessage | None:
         what = _NUDGES.get(message.kind, "nudge")
         self.check("wait to nudge")
@@ -476,7 +476,7 @@ class FakeNotifier:
         key = (approval.approval_id, message.key)
         if look_first and key in self.asking:
             return self.asking[key]
-        if not await go():
+        if not await may_post():
             return None
         self.check("nudge")
         self.check(what)

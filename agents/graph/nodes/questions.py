@@ -166,9 +166,9 @@ class NodeRun:
             self.pending[question.index] = point
             self.run.claimed.add(point.id)
             if point.id in self.run.answers:
-                self._take(question, point)
+                self._take_answer(question, point)
 
-    def _take(self, question: Question, point: InterruptNode) -> None:
+    def _take_answer(self, question: Question, point: InterruptNode) -> None:
         answer = self.run.answers[point.id]
         if isinstance(answer, MultipleAnswers):
             answer, *self.queue = answer.values

@@ -62,7 +62,7 @@ class AgentAnswers:
         """Whether a posted question to the agent is open."""
         return approval.status is Status.PENDING and any(map(_is_due, approval.dialog))
 
-    def see_to(self, approval: Approval) -> None:
+    def ask_agent(self, approval: Approval) -> None:
         """Ask the agent each open question, once at a time in this process."""
         if approval.status is not Status.PENDING:
             return

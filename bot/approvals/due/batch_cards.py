@@ -177,7 +177,7 @@ class SharedCards:
         turn = await of_turn(self.approvals, approval.checkpoint_id)
         return [other for other in turn if other.shares_batch(approval) and stays(other)]
 
-    async def see_to(self, approval: Approval, worker_pass: ApprovalPass) -> Approval | None:
+    async def update_card(self, approval: Approval, worker_pass: ApprovalPass) -> Approval | None:
         """Update the batch card of an approval.
 
         Returns:

@@ -86,7 +86,7 @@ class Drawing:
             approval, copies, worker_pass, update=update, post=post
         )
         if self.shared is not None and approval.batch.owner_id:
-            seen = await self.shared.see_to(approval, worker_pass)
+            seen = await self.shared.update_card(approval, worker_pass)
             if seen is None:
                 return approval
             approval = seen

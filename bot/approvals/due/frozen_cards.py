@@ -47,7 +47,7 @@ class FrozenCards:
     _seen: tuple[Freeze, ...] | None = field(default=None, init=False)
     _is_settled: bool = field(default=False, init=False)
 
-    async def look(self) -> int:
+    async def update_cards(self) -> int:
         """Update each card that does not say which freeze covers its call.
 
         Without a freeze, cards are read until a look finds none to update.

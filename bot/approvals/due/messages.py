@@ -97,7 +97,7 @@ class Messages:
         await write_held(self.approvals, approval, lambda stored: stored.changed(messages=messages))
         return approval.changed(messages=messages)
 
-    async def see_to(self, approval: Approval, worker_pass: ApprovalPass) -> int | None:
+    async def update_messages(self, approval: Approval, worker_pass: ApprovalPass) -> int | None:
         """Update the messages of an approval.
 
         Returns:
@@ -179,11 +179,16 @@ class Messages:
             if approval.status is not Status.PENDING:
                 first = next(other for other in items if other.status is Status.PENDING)
         look_first = not worker_pass.is_first(approval, message.key)
-        go = self._go(first, message)
-        return await self.notifier.nudge(about, message, look_first=look_first, go=go) or message
+        may_post = self._may_post(first, message)
+        return (
+            await self.notifier.nudge(about, message, look_first=look_first, may_post=may_post)
+            or message
+        )
 
-    def _go(self, approval: Approval, message: ApprovalMessage) -> Callable[[], Awaitable[bool]]:
-        async def go() -> bool:
+    def _may_post(
+        self, approval: Approval, message: ApprovalMessage
+    ) -> Callable[[], Awaitable[bool]]:
+        async def may_post() -> bool:
             newest = await self.approvals.get(approval.approval_id)
             ours = (newest.fence, newest.digest, newest.schedule_ms)
             if ours != (approval.fence, approval.digest, approval.schedule_ms):
@@ -194,7 +199,7 @@ class Messages:
                 await note(self.audit, approval, message.key, self.clock())
             return True
 
-        return go
+        return may_post
 
 
 def _untold(name: str) -> ApprovalMessage:
@@ -241,13 +246,13 @@ class TermsSteps:
         """Return when rights change next; soon if a message must be sent."""
         return max(self.planner.next_ms(approval), self.clock() + milliseconds(SOON))
 
-    async def see_to(self, approval: Approval, worker_pass: ApprovalPass) -> int | None:
+    async def update_messages(self, approval: Approval, worker_pass: ApprovalPass) -> int | None:
         """Update the messages; return when to check again.
 
         Raises:
             DeliveryError: Slack refused a message for now. The release stores earlier results.
         """
-        again_ms = await self.messages.see_to(approval, worker_pass)
+        again_ms = await self.messages.update_messages(approval, worker_pass)
         if approval.status is not Status.PENDING:
             return again_ms
         next_ms = await self.planner.next_look_ms(approval)

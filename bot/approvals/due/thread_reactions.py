@@ -87,7 +87,7 @@ class ThreadReactions:
         if root is not None:
             root.seen = seen
 
-    async def see_to(
+    async def update_reaction(
         self, approval: Approval, worker_pass: ApprovalPass
     ) -> tuple[str | None, int | None]:
         """Update the reaction from the record.

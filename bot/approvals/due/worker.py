@@ -587,7 +587,7 @@ class ApprovalWorker:
         try:
             approval = await self._draw(approval, worker_pass)
             approval = await self._ask(approval)
-            due_ms = await steps.see_to(approval, worker_pass)
+            due_ms = await steps.update_messages(approval, worker_pass)
             if due_ms is not None:
                 due_ms = min(due_ms, *_changes_by_itself(approval, now))
             if self.programs is not None:
@@ -606,7 +606,7 @@ class ApprovalWorker:
         """Post new questions; then ask the agent its questions."""
         approval = await self._questions.post(approval)
         if self.answers is not None:
-            self.answers.see_to(approval)
+            self.answers.ask_agent(approval)
         return approval
 
     async def _end_claim(self, approval: Approval, now: int) -> Approval:
@@ -621,7 +621,7 @@ class ApprovalWorker:
         outcome = replace(outcome, due_ms=_earliest(outcome.due_ms, worker_pass.again_ms))
         if self.signs is None or isinstance(outcome.seen.asker, ProgramCall):
             return outcome
-        sign, again_ms = await self.signs.see_to(outcome.seen, worker_pass)
+        sign, again_ms = await self.signs.update_reaction(outcome.seen, worker_pass)
         return replace(outcome, sign=sign, due_ms=_earliest(outcome.due_ms, again_ms))
 
     async def _record(self, approval: Approval, worker_pass: ApprovalPass) -> None:

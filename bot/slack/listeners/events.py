@@ -72,7 +72,7 @@ def register(app: AsyncApp, services: EventServices) -> None:
             if person := _changed_person(event):
                 services.spawn(services.approvals.attendance.look_who_asked(person))
         else:
-            thread_id = await _take(services, body, event, context)
+            thread_id = await _store_message(services, body, event, context)
             if thread_id is not None:
                 services.spawn(services.threads.work(thread_id))
 
@@ -88,7 +88,7 @@ def _changed_person(event: Mapping[str, Any]) -> str:
             return ""
 
 
-async def _take(
+async def _store_message(
     services: EventServices,
     body: dict[str, Any],
     event: dict[str, Any],

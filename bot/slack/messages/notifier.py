@@ -86,7 +86,7 @@ class CardReminders(Posts):
         message: ApprovalMessage,
         *,
         look_first: bool,
-        go: Callable[[], Awaitable[bool]],
+        may_post: Callable[[], Awaitable[bool]],
     ) -> ApprovalMessage | None:
         message = await self.with_channel(message)
         spot = spot_of(approval, message)
@@ -97,7 +97,7 @@ class CardReminders(Posts):
         card = nudge_text(approval, message.kind, message.mentions, link=link)
 
         async def arguments() -> Arguments | None:
-            if not await go():
+            if not await may_post():
                 return None
             event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
             mentions, key = message.mentions, message.key
@@ -133,7 +133,7 @@ class CardReminders(Posts):
 
     async def _find_beside(self, approval: Approval, message: ApprovalMessage, spot: Spot) -> str:
         event, record_id = f"{PREFIX}{message.kind}", approval.approval_id
-        return await self._find(spot, event, record_id, key=message.key)
+        return await self._find_message(spot, event, record_id, key=message.key)
 
 
 RESPONSE = "response_url"
@@ -208,7 +208,7 @@ class PrivateWords(Posts, ABC):
             return  # there is no other place to reach that person
         opened = await self._ask("conversations.open", {"users": place.requester_id})
         direct = Spot(channel_id=str((opened.get("channel") or {}).get("id") or ""))
-        if not direct.channel_id or await self._find(direct, LOST_EVENT, place.thread_id):
+        if not direct.channel_id or await self._find_message(direct, LOST_EVENT, place.thread_id):
             return
         words = lost_text(reason, f"<#{channel_id}>")
         card = Card(text=words, blocks=[section(words)])

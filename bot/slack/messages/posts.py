@@ -104,7 +104,9 @@ class Posts(PacedCalls):
             DeliveryError: Slack refused or did not respond.
         """
         about = putting.event, putting.record_id
-        earlier_ts = await self._find(putting, *about, key=putting.key) if look_first else ""
+        earlier_ts = (
+            await self._find_message(putting, *about, key=putting.key) if look_first else ""
+        )
         if earlier_ts and await self.update_late(putting.channel_id, earlier_ts, make):
             return earlier_ts
 
@@ -152,7 +154,7 @@ class Posts(PacedCalls):
     async def _look_for(self, putting: Putting) -> str:
         """Return the `ts` of an earlier attempt; if the search fails, post again."""
         try:
-            return await self._find(putting, putting.event, putting.record_id)
+            return await self._find_message(putting, putting.event, putting.record_id)
         except DeliveryError:
             if putting.thread_ts:
                 raise
@@ -164,7 +166,7 @@ class Posts(PacedCalls):
         Raises:
             DeliveryError: Slack refused or did not respond.
         """
-        return await self._find(place, event, record_id)
+        return await self._find_message(place, event, record_id)
 
     async def with_channel(self, message: ApprovalMessage) -> ApprovalMessage:
         """Return a direct message with its channel.
@@ -258,7 +260,7 @@ class Posts(PacedCalls):
             **({"metadata": metadata} if event else {}),
         }
 
-    async def _find(
+    async def _find_message(
         self,
         place: Approval | Thread | Spot | Putting,
         event: str,

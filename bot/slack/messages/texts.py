@@ -56,12 +56,12 @@ class AgentTexts(Posts):
         ts = post.ts
         first, *rest = [timed_card(post)] if post.time_ms else reply_cards(post.text)
         if look_first and not ts:
-            ts = await self._find(thread, TEXT_EVENT, post.post_id, begun=post.text)
+            ts = await self._find_message(thread, TEXT_EVENT, post.post_id, begun=post.text)
         if not ts or not await self._replace(thread, ts, first, post.post_id):
             ts = await self._post(thread, first, post.post_id)
         for number, card in enumerate(rest, start=2):
             record_id = f"{post.post_id}:{number}"
-            if look_first and await self._find(thread, TEXT_EVENT, record_id):
+            if look_first and await self._find_message(thread, TEXT_EVENT, record_id):
                 continue
             await self._post(thread, card, record_id)
         return ts

@@ -97,13 +97,13 @@ def alert_card(
     spoken = sentence("notify.override", who=by, title=title(name), reason=reason)
     place = context(mrkdwn(_place(approval, link)))
     about = rich(line(literal(title(name).blocks[0]["text"], "bold")), *quotes)
-    seen = _seen(seen_by)
+    seen = _seen_by(seen_by)
     small = [place, rich(line(*seen.blocks))] if seen.text else [place]
     text = f"{spoken.text} {seen.text}".rstrip()
     return Card(text=text, blocks=[*head.blocks, about, *small, actions(*buttons)])
 
 
-def _seen(names: Sequence[str]) -> Piece:
+def _seen_by(names: Sequence[str]) -> Piece:
     first, more = people(names[:MOST_MENTIONS]), len(names) - MOST_MENTIONS
     if more > 0:
         return sentence("message.override_seen_more", who=first, n=more)

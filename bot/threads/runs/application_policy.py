@@ -168,7 +168,7 @@ class BotPolicy:
             requesters=await self._all_requesters(call),
             key=call_key(call.thread, call.address, call.arguments),
         )
-        grant = await self.grants.find(new)
+        grant = await self.grants.find_grant(new)
         if grant is None:
             return None
         return Allow(rule=asked.rule, terms=terms, grant=grant.grant_id)

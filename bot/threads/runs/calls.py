@@ -188,7 +188,7 @@ class Calls:
                     return await self._put_back(
                         turn, begun, why_not(await self.storage.approvals.get(name), facts)
                     )
-            number = 0 if call.is_answered else await self.switch.take(scope_of(call))
+            number = 0 if call.is_answered else await self.switch.take_number(scope_of(call))
             if isinstance(number, Frozen):
                 return await self._held_back(turn, call, begun, number)
             # Only now: a call that waits for the end of a freeze has not used its grant.

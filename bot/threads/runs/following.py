@@ -248,13 +248,13 @@ class RunObserver:
                     if is_retry and isinstance(event, TextDelta | MessageEvent):
                         is_retry = False
                         await away.end(thread, is_back=True)
-                    await self._see(segment, event)
+                    await self._follow_event(segment, event)
             except RunCancelledError as error:  # everything needed to resume is stored
                 segment.contexts = error.contexts
             watched = self.call_records.watched(thread.checkpoint_id)
         return RunResult(contexts=segment.contexts, voice=voice, watched=watched)
 
-    async def _see(self, segment: _Segment, event: AgentEvent) -> None:
+    async def _follow_event(self, segment: _Segment, event: AgentEvent) -> None:
         """Display an event, and record executions."""
         match event:
             case TextDelta():
@@ -275,7 +275,7 @@ class RunObserver:
     def _show_end(self, segment: _Segment, event: ToolEvent) -> None:
         """Display that a call has ended, and no report of its progress any longer."""
         if segment.tasks is not None:
-            segment.tasks.see(event)
+            segment.tasks.follow(event)
         if event.call.id in segment.reported:
             self.presence.show(segment.thread, thinking)
 
@@ -307,7 +307,7 @@ class RunObserver:
                 spawn=self.spawn,
             )
             segment.stack.push_async_callback(segment.tasks.close)
-        segment.tasks.see(event)
+        segment.tasks.follow(event)
 
     async def _note_execution(self, thread: Thread, event: ToolEvent) -> None:
         address = event.key.removesuffix("/r")

@@ -52,7 +52,7 @@ class GrantCheck:
 
     grants: Grants
 
-    async def find(self, new: NewCall) -> Grant | None:
+    async def find_grant(self, new: NewCall) -> Grant | None:
         """Return a grant that lets a call start, or None if the call needs approval.
 
         Nothing is used yet: see `GrantUses`.

@@ -80,7 +80,7 @@ class StreamedText:
             DeliveryError: Slack refused the text for now.
         """
         growing = self._growing.pop(event.key, None)
-        text = _told(event)
+        text = _text_for_readers(event)
         if not text or event.is_heard:
             return
         self.has_spoken, self.newest = True, event.text
@@ -123,7 +123,7 @@ class StreamedText:
         return a_post(self.thread, key, text, now_ms=self.clock())
 
 
-def _told(event: MessageEvent) -> str:
+def _text_for_readers(event: MessageEvent) -> str:
     """Return a text for readers; an incomplete one says so."""
     text = event.text if event.text.strip() else ""
     is_answer = bool(text) or not event.tool_calls

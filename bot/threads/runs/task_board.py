@@ -51,7 +51,7 @@ class TaskUpdates:
     _over: asyncio.Event = field(default_factory=asyncio.Event)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def see(self, event: AgentEvent) -> None:
+    def follow(self, event: AgentEvent) -> None:
         """Follow which tools run."""
         match event:
             case MessageEvent(tool_calls=calls) if calls:

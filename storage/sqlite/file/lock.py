@@ -49,7 +49,7 @@ class DirectoryLock:
         """
         descriptor = open_private(self._directory / LOCK_NAME)
         try:
-            self._take(descriptor)
+            self._take_lock(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
@@ -72,7 +72,7 @@ class DirectoryLock:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _take(self, descriptor: int) -> None:
+    def _take_lock(self, descriptor: int) -> None:
         if lock_descriptor(descriptor, blocking=False):
             _, *marks = _read(descriptor).split("\n")
             self._before = next((mark for mark in marks if mark != _NONE), "")

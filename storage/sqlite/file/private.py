@@ -30,7 +30,7 @@ def open_private(path: Path) -> int:
         raise _unsafe(path, "is a symbolic link")
     descriptor = os.open(path, flags, 0o600)
     try:
-        _take(descriptor, path)
+        _make_private(descriptor, path)
     except BaseException:
         os.close(descriptor)
         raise
@@ -119,7 +119,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _take(descriptor: int, path: Path) -> None:
+def _make_private(descriptor: int, path: Path) -> None:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise _unsafe(path, "is no file")

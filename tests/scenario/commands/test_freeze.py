@@ -44,11 +44,11 @@ def starts(storage: Stores) -> StartSwitch:
 def test_cl01_a_freeze_holds_in_the_running_bot_and_is_lifted(place: Place) -> None:
     async def work(storage: Stores) -> None:
         switch = starts(storage)
-        assert await switch.take(CALL) == 1
+        assert await switch.take_number(CALL) == 1
         lines = await place.type("freeze", "an agent runs wild")
         assert lines[0].startswith("f1: frozen: all.")
         assert lines[1] == "To lift it: countersign unfreeze f1 WHY"
-        answer = await switch.take(CALL)
+        answer = await switch.take_number(CALL)
         assert isinstance(answer, Frozen)
         assert answer.freeze.by.startswith("cli:")
         assert "@" in answer.freeze.by
@@ -60,7 +60,7 @@ def test_cl01_a_freeze_holds_in_the_running_bot_and_is_lifted(place: Place) -> N
         assert json.loads(line)["scope"] == "all"
 
         assert await place.type("unfreeze", "mended") == ["f1: all: lifted."]
-        assert await switch.take(CALL) == 2
+        assert await switch.take_number(CALL) == 2
         assert await place.type("freezes") == ["Nothing is frozen."]
         assert await place.type("freezes", "--json") == []
 

@@ -211,7 +211,7 @@ class FakeUseCases:
             execution=ApiExecution(mode="once", state="ran", summary=result.summary),
         )
 
-    async def take(self, caller: ApiCaller, request_id: str) -> bool:
+    async def use_up(self, caller: ApiCaller, request_id: str) -> bool:
         self._of(caller, request_id)
         places = [place for place, name in self.by_key.items() if name == request_id]
         for place in places:

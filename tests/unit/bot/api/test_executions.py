@@ -148,7 +148,11 @@ async def test_i5_a_start_that_was_overtaken_before_its_number_gets_no_token(
     """Its process stands still, and meanwhile the call is another start's, or nobody's."""
     office = an_office(storage)
     request = await approved(office)
-    executions, begin, take = programs_of(office).executions, a_start(request), StartSwitch.take
+    executions, begin, take = (
+        programs_of(office).executions,
+        a_start(request),
+        StartSwitch.take_number,
+    )
 
     async def overtaken(switch: StartSwitch, call: CallScope) -> int | Frozen:
         number = await take(switch, call)
@@ -163,7 +167,7 @@ async def test_i5_a_start_that_was_overtaken_before_its_number_gets_no_token(
             await executions.start(a_caller(), request.id, a_start(request))
         return number
 
-    monkeypatch.setattr(StartSwitch, "take", overtaken)
+    monkeypatch.setattr(StartSwitch, "take_number", overtaken)
     with pytest.raises(ApiProblemError) as caught:
         await executions.start(a_caller(), request.id, begin)
     assert caught.value.code == ("frozen" if between == "frozen" else "already-started")

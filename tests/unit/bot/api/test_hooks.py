@@ -285,7 +285,7 @@ async def test_a_request_is_used_up_once(storage: Any) -> None:
     office = an_office(storage)
     request = await approved(office, execution="none", repeat="after_use")
     programs = programs_of(office)
-    assert await programs.executions.take(a_caller(), request.id)
-    assert not await programs.executions.take(a_caller(), request.id)
+    assert await programs.executions.use_up(a_caller(), request.id)
+    assert not await programs.executions.use_up(a_caller(), request.id)
     again = await a_request(office, execution="none", repeat="after_use")
     assert again.id != request.id

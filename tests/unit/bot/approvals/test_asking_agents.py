@@ -273,10 +273,10 @@ async def test_an_answer_about_what_was_edited_meanwhile_is_not_kept(storage: Sq
     office.queue.drop()
     answers, approval = answers_of(office), await office.the_approval()
 
-    answers.see_to(approval.changed(digest="as it was"))
+    answers.ask_agent(approval.changed(digest="as it was"))
     await office.queue.run()
     assert (await question_of(counter)).is_open
-    answers.see_to(approval)
+    answers.ask_agent(approval)
     await office.queue.run()
     assert (await question_of(counter)).answer == "As it is."
 
@@ -302,9 +302,9 @@ async def test_what_is_deleted_or_over_is_left(storage: SqliteStores) -> None:
     answers = answers_of(counter.office, seen=seen)
     question = Comment(by=ADA, text="why?", at_ms=1, ts="1.1", to=AGENT)
     gone = with_exchange(an_approval(approval_id="apr_gone"), None, question)
-    answers.see_to(gone.changed(status=Status.CANCELLED))
+    answers.ask_agent(gone.changed(status=Status.CANCELLED))
     assert counter.office.queue.waiting == []
-    answers.see_to(gone)
+    answers.ask_agent(gone)
     await counter.office.queue.run()
     assert seen == ["apr_gone"]
 

@@ -20,7 +20,7 @@ async def test_people_are_asked_anew_by_the_bot_that_runs(storage: SqliteStores)
     asks = {"ask": {"approve": [{"from": ["sre"]}, {"from": ["security"]}]}}
     force.rulebook, force.file_hash = forced(default=asks, groups=GROUPS).rulebook, "f2"
     requests = PendingRequests(storage, office.clock)
-    (outdated,) = await requests.find(PendingQuery(outdated_by="f2"))
+    (outdated,) = await requests.find_pending(PendingQuery(outdated_by="f2"))
     await requests.reask(outdated.approval_id)
     await office.later()
     second = await office.the_approval()
@@ -32,7 +32,7 @@ async def test_people_are_asked_anew_by_the_bot_that_runs(storage: SqliteStores)
     assert card(office, first).status is Status.SUPERSEDED
     newer = await storage.approvals.get(second.approval_id)
     assert card(office, first).newer_ts == newer.thread_card.ts != ""
-    assert await requests.find(PendingQuery(outdated_by="f2")) == []
+    assert await requests.find_pending(PendingQuery(outdated_by="f2")) == []
     for who in (ADA, BEN):
         await office.decide(await storage.approvals.get(second.approval_id), by=who)
     assert office.ran == [("look", "a")]

@@ -45,10 +45,10 @@ class AttentiveNotifier(FakeNotifier):
         message: ApprovalMessage,
         *,
         look_first: bool,
-        go: Callable[[], Awaitable[bool]],
+        may_post: Callable[[], Awaitable[bool]],
     ) -> ApprovalMessage | None:
         self.links.append(approval.thread_card.ts)
-        return await super().nudge(approval, message, look_first=look_first, go=go)
+        return await super().nudge(approval, message, look_first=look_first, may_post=may_post)
 
 
 @dataclass

@@ -52,7 +52,7 @@ async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> 
     seen: list[Approval] = []
 
     async def post(
-        approval: Approval, message: ApprovalMessage, *, look_first: bool, go: Go
+        approval: Approval, message: ApprovalMessage, *, look_first: bool, may_post: Go
     ) -> ApprovalMessage:
         assert not look_first
         assert (message.kind, message.mentions) == ("escalation", (BEN,))

@@ -102,7 +102,7 @@ POSTS: dict[str, Callable[[Scene], Awaitable[object]]] = {
         scene.approval, key="q1", by="UADA", text="why?", mentions=[]
     ),
     "reminder": lambda scene: scene.notifier.nudge(
-        scene.approval, ApprovalMessage(key="r1", kind="reminder"), look_first=False, go=yes
+        scene.approval, ApprovalMessage(key="r1", kind="reminder"), look_first=False, may_post=yes
     ),
     "summary": lambda scene: SlackNotices(scene.notifier).summarise(
         scene.thread, [scene.approval], ts=""

@@ -410,7 +410,7 @@ async def test_a_stream_whose_stop_was_lost_shows_the_text_once(scene: Scene) ->
 async def test_d10_a_reminder_has_a_link_and_is_removed_at_the_end(scene: Scene) -> None:
     ts = await scene.post_card(look_first=False)
     approval = scene.approval.with_card_ts(ts)
-    reminder = await scene.notifier.nudge(approval, REMINDER, look_first=False, go=yes)
+    reminder = await scene.notifier.nudge(approval, REMINDER, look_first=False, may_post=yes)
     assert reminder is not None
     channel, digits = approval.channel_id, ts.replace(".", "")
     assert f"/archives/{channel}/p{digits}" in str(scene.sandbox.messages(channel)[-1]["blocks"])
@@ -423,11 +423,11 @@ async def test_d10_a_reminder_has_a_link_and_is_removed_at_the_end(scene: Scene)
 async def test_an_escalation_is_not_taken_for_a_card_or_a_reminder(scene: Scene) -> None:
     escalation = ApprovalMessage(key="escalation:5", kind="escalation")
     await scene.post_card()  # has metadata, too, and the same id
-    await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=yes)
+    await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, may_post=yes)
     scene.sandbox.fail("chat.postMessage", drop=True)
     with pytest.raises(DeliveryError):
-        await scene.notifier.nudge(scene.approval, escalation, look_first=False, go=yes)
-    sent = await scene.notifier.nudge(scene.approval, escalation, look_first=True, go=yes)
+        await scene.notifier.nudge(scene.approval, escalation, look_first=False, may_post=yes)
+    sent = await scene.notifier.nudge(scene.approval, escalation, look_first=True, may_post=yes)
     assert sent is not None
     assert [message["ts"] for message in scene.sandbox.messages(scene.thread.channel_id)][
         -1
@@ -444,7 +444,7 @@ async def test_a_message_that_slack_does_not_let_be_removed_is_an_error(scene: S
 async def test_without_a_link_a_reminder_still_says_what_waits(scene: Scene) -> None:
     scene.sandbox.fail("chat.getPermalink", error="message_not_found")
     approval = scene.approval.with_card_ts("1.5")
-    await scene.notifier.nudge(approval, REMINDER, look_first=False, go=yes)
+    await scene.notifier.nudge(approval, REMINDER, look_first=False, may_post=yes)
     message = scene.sandbox.messages(scene.approval.channel_id)[-1]
     assert "Still waiting for you: " in message["text"]
     assert "'link'" not in str(message["blocks"])

@@ -126,18 +126,18 @@ async def test_a_reminder_is_counted_when_its_turn_has_come(scene: Scene) -> Non
         asked.append(1)
         return False
 
-    await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=go)
+    await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, may_post=go)
     assert scene.texts() == []
     scene.notifier._pacer.hold("chat.postMessage", scene.thread.channel_id, timedelta(minutes=1))
     with pytest.raises(DeliveryError):
-        await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=go)
+        await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, may_post=go)
     assert len(asked) == 1
 
 
 async def test_a_reminder_that_slack_limits_is_not_sent_twice(scene: Scene) -> None:
     scene.sandbox.fail("chat.postMessage", error="ratelimited")
     with pytest.raises(DeliveryError):
-        await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=yes)
+        await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, may_post=yes)
     assert scene.methods().count("chat.postMessage") == 1
 
 

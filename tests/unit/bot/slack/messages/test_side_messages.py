@@ -111,22 +111,22 @@ async def test_a_nudge_stands_below_the_card_and_mentions_people_once(scene: Sce
     ada = scene.sandbox.user_id("Ada")
     await scene.post_card()
     message = REMINDER.changed(mentions=(ada,))
-    sent = await scene.notifier.nudge(scene.approval, message, look_first=True, go=yes)
+    sent = await scene.notifier.nudge(scene.approval, message, look_first=True, may_post=yes)
     assert sent is not None
     shown = scene.sandbox.messages(scene.thread.channel_id)[-1]
     assert (shown["thread_ts"], shown["ts"]) == (scene.thread.thread_ts, sent.ts)
     assert str(shown["blocks"]).count(ada) == 1
-    again = await scene.notifier.nudge(scene.approval, message, look_first=True, go=no)
+    again = await scene.notifier.nudge(scene.approval, message, look_first=True, may_post=no)
     assert again == sent
     later = message.changed(key="reminder:6")
-    assert await scene.notifier.nudge(scene.approval, later, look_first=True, go=no) is None
+    assert await scene.notifier.nudge(scene.approval, later, look_first=True, may_post=no) is None
 
 
 async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -> None:
     copy = await posted(scene, scene.approval)
     approval = scene.approval.changed(messages=(copy,))
     message = REMINDER.changed(user=copy.user, mentions=(copy.user,))
-    sent = await scene.notifier.nudge(approval, message, look_first=False, go=yes)
+    sent = await scene.notifier.nudge(approval, message, look_first=False, may_post=yes)
     assert sent is not None
     assert sent.channel == copy.channel
     shown = scene.sandbox.messages(copy.channel)[-1]
@@ -134,10 +134,10 @@ async def test_a_nudge_by_direct_message_links_to_the_card_there(scene: Scene) -
 
 
 async def test_a_nudge_is_removed_or_says_that_it_is_over(scene: Scene) -> None:
-    sent = await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, go=yes)
+    sent = await scene.notifier.nudge(scene.approval, REMINDER, look_first=False, may_post=yes)
     other = REMINDER.changed(key="escalation:5", kind="escalation")
     assert sent is not None
-    assert await scene.notifier.nudge(scene.approval, other, look_first=False, go=yes)
+    assert await scene.notifier.nudge(scene.approval, other, look_first=False, may_post=yes)
     over = scene.approval.changed(status=Status.CANCELLED)
     await scene.notifier.close(over, other)  # found by its key
     await scene.notifier.remove(over, sent)

@@ -154,7 +154,7 @@ async def test_a_start_that_led_to_nothing_may_be_repeated_by_another_process(
 async def test_a_process_that_stood_still_parks_no_call_that_another_one_has_started(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    payment, take = await Payment.approved(storage), StartSwitch.take
+    payment, take = await Payment.approved(storage), StartSwitch.take_number
     freezes = payment.office.freezes
     freeze = (await freezes.freeze(FreezeScope(), by=ADA, why="Incident.")).freeze
     first = payment.calls
@@ -167,7 +167,7 @@ async def test_a_process_that_stood_still_parks_no_call_that_another_one_has_sta
         assert isinstance(await payment.start(may_park=True), dict)
         return frozen
 
-    monkeypatch.setattr(StartSwitch, "take", stood_still)
+    monkeypatch.setattr(StartSwitch, "take_number", stood_still)
     assert isinstance(await payment.start(may_park=True), Park)
     stored = await storage.approvals.get(payment.approval.approval_id)
     assert (stored.execution.state, stored.execution.runner) == (ExecutionState.STARTED, "second")

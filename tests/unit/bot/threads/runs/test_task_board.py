@@ -89,11 +89,11 @@ def ended(name: str, outcome: ToolOutcome = ToolOutcome.RAN) -> ToolEvent:
 
 async def test_calls_that_take_their_time_are_tasks(storage: SqliteStores) -> None:
     scene = Scene(storage)
-    scene.tasks.see(calls("search_docs", "get_status"))
+    scene.tasks.follow(calls("search_docs", "get_status"))
     await scene.rest()
     assert scene.board.shown == {"Search docs": "in_progress", "Get status": "in_progress"}
-    scene.tasks.see(ended("search_docs"))
-    scene.tasks.see(ended("get_status", ToolOutcome.FAILED))
+    scene.tasks.follow(ended("search_docs"))
+    scene.tasks.follow(ended("get_status", ToolOutcome.FAILED))
     await scene.tasks.close()
     assert scene.board.shown == {"Search docs": "complete", "Get status": "error"}
     assert scene.board.done[-1] == "kept"
@@ -105,8 +105,8 @@ async def test_calls_that_take_their_time_are_tasks(storage: SqliteStores) -> No
 
 async def test_short_calls_are_not_shown_and_nobody_waits(storage: SqliteStores) -> None:
     scene = Scene(storage, before_first=timedelta(hours=1))
-    scene.tasks.see(calls("look"))
-    scene.tasks.see(ended("look"))
+    scene.tasks.follow(calls("look"))
+    scene.tasks.follow(ended("look"))
     await scene.tasks.close()
     await scene.rest()
     assert scene.board.done == []
@@ -115,9 +115,9 @@ async def test_short_calls_are_not_shown_and_nobody_waits(storage: SqliteStores)
 
 async def test_what_people_are_asked_about_has_its_card_and_no_task(storage: SqliteStores) -> None:
     scene = Scene(storage)
-    scene.tasks.see(calls("look", "pay"))
+    scene.tasks.follow(calls("look", "pay"))
     await scene.rest()
-    scene.tasks.see(ended("look"))
+    scene.tasks.follow(ended("look"))
     await scene.tasks.close()  # at the interrupt of the other
     assert scene.board.done[-1] == "removed"
     post = await scene.post()
@@ -131,9 +131,9 @@ async def test_what_slack_does_not_take_is_not_tried_again(
     storage: SqliteStores, fault: str
 ) -> None:
     scene = Scene(storage, board=FakeBoard(fault=fault))
-    scene.tasks.see(calls("look"))
+    scene.tasks.follow(calls("look"))
     await scene.rest()
-    scene.tasks.see(ended("look"))
+    scene.tasks.follow(ended("look"))
     await scene.tasks.close()
     await scene.rest()
     assert scene.board.done == ["begin"]
@@ -141,7 +141,7 @@ async def test_what_slack_does_not_take_is_not_tried_again(
 
 async def test_without_a_board_nothing_begins(storage: SqliteStores) -> None:
     scene = Scene(storage, board=FakeBoard(is_there=False))
-    scene.tasks.see(calls("look"))
+    scene.tasks.follow(calls("look"))
     assert scene.spawned == []
 
 
