@@ -368,7 +368,7 @@ def _away(home: HomePage) -> Block:
     is_away = overview.away_ms > overview.at_ms
     when = home.reader.moment(overview.away_ms)
     first = say("home.away_until", when=when) if is_away else say("home.here")
-    second = say("home.away_set")
+    second = say("home.away_alone") if is_away else say("home.away_set")
     handed = [record for record in overview.handed if not record.approval_id]
     if handed:
         delegation = handed[0]

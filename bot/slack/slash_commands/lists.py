@@ -72,6 +72,8 @@ async def decided(asker: Asker, _: Sequence[str]) -> TypedAnswer:
 async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
     """`show 4F2K`: one request, with a button that opens it."""
     typed = " ".join(words)
+    if not typed:
+        raise TypoError(say("command.which_request"))
     prefix, overviews = prefix_of(typed), asker.composer.overviews
     reader = await asker.reader()
     approvals: list[Approval] = []
@@ -84,7 +86,7 @@ async def show(asker: Asker, words: Sequence[str]) -> TypedAnswer:
         blocks = [block for row in rows for block in row]
         return TypedAnswer(text=short_id(own[0].approval_id), blocks=blocks)
     if not approvals:
-        raise TypoError(say("command.no_request", id=quoted(typed) or "…"))
+        raise TypoError(say("command.no_request", id=quoted(typed)))
     names = await _names(asker, approvals)
     blocks = []
     for approval in approvals[:_MOST_FOUND]:

@@ -521,6 +521,11 @@ async def test_an_absence_is_set_and_ended(counter: Counter) -> None:
     home = await home_of(counter)
     (row,) = [text for text in texts(home) if text.startswith("🌴")]
     assert row == "🌴 You're available\nChoose who decides while you're away."
+    await counter.send(away(until="2027-01-20", who=None))
+    counter.office.clock.forward(seconds=6)
+    home = await home_of(counter)
+    (row,) = [text for text in texts(home) if text.startswith("🌴")]
+    assert row == f"🌴 Away until {when}\nYou won't be mentioned, but you can still decide."
 
 
 async def test_a_faulty_absence_is_explained_at_its_field(

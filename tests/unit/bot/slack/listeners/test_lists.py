@@ -224,7 +224,7 @@ async def test_what_is_wrong_gets_an_answer_of_at_most_two_lines(
         ("gants", "Did you mean `grants`?"),
         ("zzzz", "Did you mean `list`?"),
         ("list all", "“list all”. Did you mean `list`?"),
-        ("show", "There's no request …"),
+        ("show", "Add the request's ID, such as"),
         ("show a&lt;b&amp;&gt;c", "There's no request a&lt;b&amp;&gt;c"),
         ("show <!channel>", "There's no request @channel"),
         ("show ????", "There's no request ????"),
