@@ -182,7 +182,7 @@ def _step(asking: AskSource, step: SourceNode) -> Iterator[PolicyProblem]:
     place = asking.place(step, *_WHO)
     names = [requirement_name(requirement) for requirement in requirements]
     if step.get("for") is None and len(names) > 1:
-        fault = "there are several requirements, so it has to say which one it's for"
+        fault = "an escalation step doesn't say which of the requirements it's for"
         yield place.problem("for_required", fault, f"add for: with some of {', '.join(names)}")
     for node, text in step.texts("for"):
         if text not in names:
