@@ -126,7 +126,7 @@ class Act(StrEnum):
     EXECUTED = "executed"
     """A gated call has run."""
     DOUBTED = "doubted"
-    """The process died during a call. People are asked whether the call ran."""
+    """The process died or the time limit passed during a call. People are asked whether it ran."""
     ANSWERED_TOOL = "answered_tool"
     """A call received its result without running."""
     STOPPED = "stopped"

@@ -122,8 +122,9 @@ async def note_request(store: AuditStore, approval: Approval) -> None:
 def request_entry(approval: Approval) -> AuditEntry:
     """Build the entry of a request, or of a request that has no possible approver."""
     act, key, reason, asker = Act.REQUESTED, approval.approval_id, "", approval.asker
+    by = approval.requester_id
     if approval.kind is Kind.DOUBT:
-        act = Act.DOUBTED
+        act, by = Act.DOUBTED, ""  # the bot asks, not the requester
     elif approval.decision is not None and approval.status is Status.UNDECIDABLE:
         # The request ends with this entry, which is stored once.
         act, key = Act.UNDECIDABLE, _end_key(approval, approval.decision)
@@ -133,7 +134,7 @@ def request_entry(approval: Approval) -> AuditEntry:
         key=key,
         at_ms=approval.created_ms,
         about=approval,
-        by=approval.requester_id,
+        by=by,
         kind=str(approval.kind),
         tool=approval.tool,
         masks=ask_of(approval).masks,

@@ -12,6 +12,7 @@ from bot.audit.entries import masked_evidence
 from bot.records.approval import Approval
 from bot.redaction.masks import Names
 from bot.stores import Stores
+from bot.words.mrkdwn import untagged
 from storage.audit import AuditEntry, Link
 
 MOST = 100_000
@@ -62,7 +63,10 @@ def line(entry: AuditEntry) -> str:
         words.append(f"for {printable(entry.for_id)}")
     if entry.approval_id:
         words.append(printable(entry.approval_id))
-    words += [f"{printable(name)}={printable(item)}" for name, item in _evidence(entry).items()]
+    evidence = _evidence(entry)
+    if isinstance(why := evidence.get("why"), str):
+        evidence["why"] = untagged(why, {})
+    words += [f"{printable(name)}={printable(item)}" for name, item in evidence.items()]
     if entry.erased:
         words.append("(content deleted)")
     return "  ".join(words)

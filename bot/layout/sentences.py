@@ -16,7 +16,7 @@ from bot.records.approval import Approval
 from bot.redaction.call import mask_call, written
 from bot.redaction.masks import Words
 from bot.words import say
-from bot.words.mrkdwn import escape, mention
+from bot.words.mrkdwn import escape, mention, unescape
 from bot.words.times import utc
 
 TITLE = 300
@@ -24,6 +24,11 @@ MOST_MENTIONS = 20
 _LINK = re.compile(r"https?://[^\s<>|]{1,500}", re.ASCII)
 _FIRST_MARK = 0xE000
 _MARK = re.compile("([\ue000-\ue0ff])")
+_TAG = re.compile(
+    r"<(?:@|#|!subteam\^)(?P<id>[A-Z0-9]+)(?:\|[^<>]*)?>|<!date\^(?P<seconds>\d{1,12})\^[^<>]*>",
+    re.ASCII,
+)
+"""A mention or a time, as the bot writes them."""
 _LAST_S = 253_402_300_799  # the end of the year 9999
 
 
@@ -91,6 +96,20 @@ def moment(at_ms: int) -> Piece:
     seconds = min(max(at_ms // 1_000, 0), _LAST_S)
     block: Block = {"type": "date", "timestamp": seconds, "format": form, "fallback": fallback}
     return Piece(text=f"<!date^{seconds}^{form}|{fallback}>", blocks=(block,))
+
+
+def from_mrkdwn(text: str) -> list[Block]:
+    """Render a sentence of the bot, written for mrkdwn, as elements of rich text."""
+    blocks: list[Block] = []
+    end = 0
+    for tag in _TAG.finditer(text):
+        blocks.append(literal(unescape(text[end : tag.start()])))
+        end = tag.end()
+        if tag["id"]:
+            blocks.append(_element(tag["id"]) or literal(tag["id"]))
+        else:
+            blocks += moment(int(tag["seconds"]) * 1_000).blocks
+    return [block for block in (*blocks, literal(unescape(text[end:]))) if block.get("text") != ""]
 
 
 def sentence(key: str, **pieces: Piece | int) -> Piece:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bot.approvals.comments import AGENT
@@ -28,7 +28,7 @@ from bot.layout.blocks import (
 )
 from bot.layout.modals import named
 from bot.layout.parts import asked_by
-from bot.layout.sentences import title_of
+from bot.layout.sentences import from_mrkdwn, title_of
 from bot.layout.text import chunks, show, width
 from bot.questions.form import Form, in_order
 from bot.questions.shown import ShownQuestion, shown_question, what_runs
@@ -282,7 +282,7 @@ _UNSAID = frozenset(
 """Acts of the bot that are omitted, or described by another line."""
 
 
-def history_blocks(entries: Iterable[AuditEntry], approval: Approval) -> list[Block]:
+def history_blocks(entries: Sequence[AuditEntry], approval: Approval) -> list[Block]:
     """Render the newest lines of an approval's history, and what became of its call.
 
     Args:
@@ -295,7 +295,11 @@ def history_blocks(entries: Iterable[AuditEntry], approval: Approval) -> list[Bl
     if (
         run is not None and run.state is not ExecutionState.STARTED
     ):  # the start has a line of its own
-        words = say(f"history.run_{outcome_of(approval)}")
+        outcome = f"history.run_{outcome_of(approval)}"
+        acts = {entry.action for entry in entries}
+        if outcome == "history.run_ran" and Act.ANSWERED_TOOL in acts and Act.EXECUTED not in acts:
+            outcome = "history.run_told"
+        words = say(outcome)
         made.append(line(_when(run.at_ms), literal(f"   {_noted(words, run.text)}")))
     blocks: list[Block] = []
     if len(made) > _MOST_LINES:
@@ -310,7 +314,8 @@ def _row(entry: AuditEntry, *, replaced: bool) -> Block | None:
     before, person, after = words.partition(_PERSON)
     parts: list[Block] = [_when(entry.at_ms), literal(f"   {before}")]
     if person:
-        parts += [_who(entry.actor_id), literal(after)]
+        is_ours = entry.action == Act.REFUSED  # a person's words stay as they are
+        parts += [_who(entry.actor_id), *(from_mrkdwn(after) if is_ours else [literal(after)])]
     return line(*parts)
 
 

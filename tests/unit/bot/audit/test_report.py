@@ -38,3 +38,9 @@ def test_any_entry_is_one_short_line(evidence: dict[str, object], action: str, a
 @pytest.mark.parametrize("at_ms", [-(2**62), 2**62])
 def test_a_time_out_of_range_is_listed(at_ms: int) -> None:
     assert short_line(AuditEntry(entry_id="e", at_ms=at_ms, action="voted"))
+
+
+def test_a_reason_is_told_without_the_marks_of_slack() -> None:
+    why = "From <!date^1796006802^{time}|2026-11-30 02:46 UTC>. Until then, <!subteam^S1> can."
+    entry = AuditEntry(entry_id="e", at_ms=0, action="refused", detail={"why": why})
+    assert "why=From 2026-11-30 02:46 UTC. Until then, S1 can." in line(entry)

@@ -34,7 +34,7 @@ from tests.unit.bot.counter_stage import (
     picked,
     typed,
 )
-from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office
 
 BODY = "Pack your desk. " * 700
 """It fills six pages."""
@@ -239,6 +239,9 @@ async def test_a_form_whose_metadata_was_altered_is_refused(
 async def test_history_and_technical_say_what_is_on_record(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     await counter.send(a_click(approval, ActionId.APPROVE, ROSA))
+    counter.office.clock.forward(seconds=1)
+    counter.office.directory.add("UTOM")
+    await counter.send(a_click(approval, ActionId.APPROVE, "UTOM"))
     await counter.send(a_click(approval, ActionId.DETAILS))
     await counter.send(turned(approval, "history", counter))
     rows = [block for block in counter.views.opened[-1]["blocks"] if block["type"] == "rich_text"][
@@ -247,6 +250,11 @@ async def test_history_and_technical_say_what_is_on_record(counter: Counter) -> 
     texts = [row["elements"][-1]["text"] for row in rows["elements"]]
     assert texts[0] == " requested it"
     assert texts[1].startswith(" was refused: ")
+    _, _, who, refused, decider, end = rows["elements"][2]["elements"]
+    assert who["user_id"] == "UTOM"
+    assert refused["text"] == " was refused: You're not an approver for this. Anyone in "
+    assert decider == {"type": "channel", "channel_id": CHANNEL}
+    assert end["text"] == " can decide."
     await counter.send(turned(approval, "technical", counter))
     text = str(counter.views.opened[-1])
     for part in (approval.approval_id, approval.digest, THREAD_ID, "pay"):
