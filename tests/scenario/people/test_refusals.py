@@ -12,6 +12,7 @@ from bot.layout.action_ids import ActionId
 from bot.words import say
 from slack_sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
 from tests.scenario.people.payers import RAN, write_policy
+from tests.scenario.people.test_commands import listed
 from tests.scenario.test_main_job import APPROVE
 from tests.support.stage import Stage, a_stage
 
@@ -87,3 +88,12 @@ async def test_a_guest_hears_nothing_of_the_approvers(tmp_path: Path) -> None:
         words = await private_reply(stage, "Gus")
         assert words == say("refuse.guest_here")
         assert ROSA not in words
+
+
+async def test_who_had_a_vote_by_a_delegate_hears_that(tmp_path: Path) -> None:
+    ask = "approve: [{from: [team], count: 2}]"
+    async with asked(tmp_path, f"{ADA}, {BEN}", ask) as stage:
+        await listed(stage, "Ben", f"away until fri for <@{MIA}>")
+        await stage.click("Mia", await stage.card(word=APPROVE), APPROVE)
+        await stage.card(word="1 of 2")
+        assert "You, or someone for you, already voted." in await private_reply(stage, "Ben")
