@@ -12,7 +12,6 @@ from bot.audit.entries import masked_evidence
 from bot.records.approval import Approval
 from bot.redaction.masks import Names
 from bot.stores import Stores
-from bot.words.mrkdwn import untagged
 from storage.audit import AuditEntry, Link
 
 MOST = 100_000
@@ -63,10 +62,7 @@ def line(entry: AuditEntry) -> str:
         words.append(f"for {printable(entry.for_id)}")
     if entry.approval_id:
         words.append(printable(entry.approval_id))
-    evidence = _evidence(entry)
-    if isinstance(why := evidence.get("why"), str):
-        evidence["why"] = untagged(why, {})
-    words += [f"{printable(name)}={printable(item)}" for name, item in evidence.items()]
+    words += [f"{printable(name)}={printable(item)}" for name, item in _evidence(entry).items()]
     if entry.erased:
         words.append("(content deleted)")
     return "  ".join(words)

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 
@@ -32,6 +33,7 @@ from bot.maintenance.audit_sealer import LATE, links, links_of, prune, verify
 from bot.policy.values import PERSON
 from bot.redaction.rules import in_force
 from bot.stores import Stores
+from bot.words.mrkdwn import untagged
 from storage.audit import AuditEntry, Link
 from storage.chain import Head, Verdict, Wrong
 from storage.errors import RecordNotFoundError
@@ -69,7 +71,7 @@ async def _show(call: Call) -> None:
             if not (entries := await _entries_about(storage, arguments.approval)):
                 raise
     for entry in entries:
-        call.say(json_line(entry) if arguments.json else line(entry))
+        call.say(json_line(entry) if arguments.json else whole_line(entry))
     if not entries:
         raise BotError(f"no audit entries for {thread_id or arguments.approval}")
 
@@ -124,6 +126,14 @@ def _query(call: Call) -> AuditQuery:
         tool=arguments.tool,
         thread_id=arguments.thread,
     )
+
+
+def whole_line(entry: AuditEntry) -> str:
+    """Format an entry with its evidence; a reason as people read it, without Slack's markup."""
+    why = entry.detail.get("why")
+    if isinstance(why, str):
+        entry = replace(entry, detail={**entry.detail, "why": untagged(why, {})})
+    return line(entry)
 
 
 def short_line(entry: AuditEntry) -> str:

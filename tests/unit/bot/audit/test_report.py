@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.audit.report import AuditQuery, fits, line
-from bot.commands.audit import result_words, short_line
+from bot.audit.report import AuditQuery, fits
+from bot.commands.audit import result_words, short_line, whole_line
 from storage.audit import AuditEntry
 
 EVIDENCE = st.recursive(
@@ -26,7 +26,7 @@ def test_any_entry_is_one_short_line(evidence: dict[str, object], action: str, a
     entry = AuditEntry(
         entry_id="e", at_ms=1_700_000_000_000, action=action, thread_id=about, detail=evidence
     )
-    short, whole = short_line(entry), line(entry)
+    short, whole = short_line(entry), whole_line(entry)
     assert len(short) <= 120
     for text in (short, whole):
         assert len(text.splitlines()) == 1
@@ -43,4 +43,4 @@ def test_a_time_out_of_range_is_listed(at_ms: int) -> None:
 def test_a_reason_is_told_without_the_marks_of_slack() -> None:
     why = "From <!date^1796006802^{time}|2026-11-30 02:46 UTC>. Until then, <!subteam^S1> can."
     entry = AuditEntry(entry_id="e", at_ms=0, action="refused", detail={"why": why})
-    assert "why=From 2026-11-30 02:46 UTC. Until then, S1 can." in line(entry)
+    assert "why=From 2026-11-30 02:46 UTC. Until then, S1 can." in whole_line(entry)
