@@ -26,7 +26,8 @@ MAX_MEMBERS = 1_000
 
 M = TypeVar("M", bound=BaseModel)
 
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+# A string that does not end is read once, too: else each quotation mark in it begins another one.
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?+|[\[{]|[\]}]', re.DOTALL)
 
 
 def parse_json(body: bytes) -> object:

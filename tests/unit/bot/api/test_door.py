@@ -479,6 +479,8 @@ async def test_each_wrong_key_gets_its_code_at_each_route_and_is_written_nowhere
         (b"[" * 33 + b"]" * 33, "malformed-json"),
         (b'{"a":' * 33 + b"1" + b"}" * 33, "malformed-json"),
         (b"[" * 100_000, "malformed-json"),
+        (b'"' + b'\\"' * 130_000, "malformed-json"),  # once five minutes for everybody
+        (b'"' + b'\\"' * 130_000 + b"\\", "malformed-json"),
         (b'{"title": "a", "title": "b"}', "duplicate-member"),
         (b'{"arguments": {"x": {"a": 1, "\\u0061": 2}}}', "duplicate-member"),
         (b'{"arguments": {"n": 9007199254740992}}', "number-out-of-range"),
