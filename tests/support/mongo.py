@@ -102,6 +102,7 @@ class MongoServer:
     def start(self) -> None:
         """Start, and wait until it answers. It keeps its port over restarts."""
         assert self._directory is not None, "a server named by the environment cannot be started"
+        is_new = not self._port
         for attempt in range(5):  # another process may take the port before the server does
             if not self._port:
                 self._port = free_port()
@@ -115,7 +116,8 @@ class MongoServer:
                 self.kill()
                 if attempt == 4:
                     raise
-                self._port = 0
+                if is_new:
+                    self._port = 0
             else:
                 return
 

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from pymongo.errors import PyMongoError
 
-from tests.support.mongo import own_client, spawn_mongo_server
+from tests.support.mongo import MongoServer, own_client, spawn_mongo_server
 
 
 @pytest.mark.mongo
@@ -25,3 +26,22 @@ def test_a_killed_server_starts_again_with_its_data_when_its_number_is_taken(
             assert client.db.things.find_one({"_id": 1}) == {"_id": 1}
     finally:
         server.stop()
+
+
+def test_a_server_that_answers_late_after_a_restart_keeps_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine; those who use it know no other address."""
+    late = [PyMongoError("no answer yet"), None, PyMongoError("no answer yet"), None]
+
+    def answer(_: MongoServer) -> None:
+        if error := late.pop(0):
+            raise error
+
+    monkeypatch.setattr(MongoServer, "_launch", lambda _: None)
+    monkeypatch.setattr(MongoServer, "_await_answer", answer)
+    server = MongoServer("nx", tmp_path)
+    server.start()
+    known = server.uri
+    server.restart()
+    assert (server.uri, late) == (known, [])
