@@ -155,7 +155,8 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             else range(0, arguments.threads, CRASHING_EACH),
             raising=0.0 if arguments.votes else arguments.raising,
             faults=arguments.faults if arguments.database == "sqlite" else 0.0,
-            expire_s=40 + arguments.threads // 4,  # people need their time
+            # People need their time, most of all beside as many programs.
+            expire_s=40 + arguments.threads // (1 if arguments.programs else 4),
         )
         playing = kind(setting)
         await playing.run()
