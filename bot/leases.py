@@ -177,7 +177,7 @@ class ClaimedWork(Generic[R]):
             if await work(ClaimedRecord(record, now, asked + self.attendance.total_seconds())):
                 return
 
-    def born(self, record: R) -> ClaimedRecord[R] | None:
+    def already_claimed(self, record: R) -> ClaimedRecord[R] | None:
         """Return a new record with a lease of this process; None if it ends too soon."""
         now = self.clock()
         left = timedelta(milliseconds=record.leased_until_ms - now)

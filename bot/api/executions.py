@@ -460,10 +460,10 @@ class ProgramExecutions:
         name, now = approval.approval_id, self.clock()
         generation = approval.execution.program.generation
         question = self._question(approval, doubt_id(approval), now)
-        born = self.requests.attendance().born(question)
-        if await self.storage.approvals.insert(born):
-            await self.storage.audit.append(request_entry(born))
-            self.spawn(self.requests.attendance().request([born]))
+        leased = self.requests.attendance().leased_here(question)
+        if await self.storage.approvals.insert(leased):
+            await self.storage.audit.append(request_entry(leased))
+            self.spawn(self.requests.attendance().request([leased]))
         asked = question.approval_id
         write = partial(in_doubt, now_ms=now, asked=asked, generation=generation)
         changed = await update(self.storage.approvals, name, write, writes_due=True)

@@ -174,21 +174,21 @@ class ProgramRequests:
             await self._check_attention(approval)
         is_granted = approval.decision is not None and bool(approval.decision.grant)
         has_card = is_granted or approval.status in {Status.PENDING, Status.UNDECIDABLE}
-        born = with_birth(
-            self.attendance().born(approval)
+        created = with_birth(
+            self.attendance().leased_here(approval)
             if has_card
             else approval.changed(due_ms=self.clock(), open=False)
         )
-        if not await self.storage.approvals.insert(born):  # made elsewhere at the same moment
+        if not await self.storage.approvals.insert(created):  # made elsewhere at the same moment
             return await self.create(caller, asked, idempotency_key=idempotency_key)
-        entries = [request_entry(born)]
-        if born.decision is not None and born.status is not Status.UNDECIDABLE:
-            entries += decision_entries(born, born.decision)
+        entries = [request_entry(created)]
+        if created.decision is not None and created.status is not Status.UNDECIDABLE:
+            entries += decision_entries(created, created.decision)
         await self.storage.audit.append(*entries)
         attendance = self.attendance()
-        self.spawn(attendance.request([born]) if has_card else attendance.attend(name))
-        self.changed(born)
-        return born, True
+        self.spawn(attendance.request([created]) if has_card else attendance.attend(name))
+        self.changed(created)
+        return created, True
 
     async def placed(self, approval: Approval) -> Approval:
         """Return the request in the thread of its group; see `ProgramCalls`.

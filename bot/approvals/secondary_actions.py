@@ -139,7 +139,7 @@ class SecondaryActions:
 
     async def check_snooze(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Read an approval that the person may snooze; see `snooze`."""
-        approval = await self._found(approval_id, actor, shown=shown)
+        approval = await self._pending_approval(approval_id, actor, shown=shown)
         await self.approvals.check(approval, actor, choice=APPROVE)
         return approval
 
@@ -175,7 +175,7 @@ class SecondaryActions:
 
     async def check_question(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         """Read an approval that the person may ask about; see `ask`."""
-        approval = await self._found(approval_id, actor, shown=shown)
+        approval = await self._pending_approval(approval_id, actor, shown=shown)
         await self.approvals.check(approval, actor, choice=REJECT)
         return approval
 
@@ -289,7 +289,7 @@ class SecondaryActions:
         if (await directory.person(user_id)).is_bot:
             raise RefusalError(code.value, say("refuse.ask_app"))
 
-    async def _found(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
+    async def _pending_approval(self, approval_id: str, actor: Actor, *, shown: str) -> Approval:
         approval = await self.approvals.get_pending(approval_id, actor, shown=shown)
         if approval.kind is Kind.QUESTION:
             raise InvalidInputError("this button")
@@ -299,7 +299,7 @@ class SecondaryActions:
         self, approval_id: str, actor: Actor, change: Change, *, shown: str
     ) -> Approval:
         for _ in range(_TRIES):
-            approval = await self._found(approval_id, actor, shown=shown)
+            approval = await self._pending_approval(approval_id, actor, shown=shown)
             async with self.approvals.noting(approval, actor):
                 changed = await change(approval)
             write = partial(annotated, judged=changed, now_ms=self.clock())

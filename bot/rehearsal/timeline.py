@@ -82,7 +82,7 @@ class Flow:
             await self._happen(together)
             for place, event in enumerate(together):
                 number += 1
-                observed = await self._found(event, place, of=len(together))
+                observed = await self._outcome_of_step(event, place, of=len(together))
                 differences = self._compare(number, event.get("expect") or {}, observed)
                 if differences and is_judged:
                     return differences
@@ -98,7 +98,7 @@ class Flow:
             await self.acts.play(_name(events[0]), events[0][_name(events[0])])
         await stage.settle()
 
-    async def _found(self, event: Data, place: int, *, of: int) -> Data:
+    async def _outcome_of_step(self, event: Data, place: int, *, of: int) -> Data:
         """Return the outcome of a step; for one of several calls of a turn, only its own part."""
         approvals = await self.acts.newest()
         if of > 1:

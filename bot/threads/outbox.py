@@ -244,7 +244,7 @@ class Outbox:
 
     async def _tell_born(self, ephemeral: EphemeralMessage, offer: Offer, address: str) -> None:
         """Send a new message under its initial lease, if enough time is left."""
-        hold = self._work.born(ephemeral)
+        hold = self._work.already_claimed(ephemeral)
         if hold is not None:
             await self._tell(ephemeral, offer, deadline=hold.deadline, address=address)
             return

@@ -91,7 +91,9 @@ class Asking:
             for approval, context in zip(made, new_ones, strict=True)
         ]
         new = self.attendance.together(new)
-        created = [self.attendance.born(approval, is_shared=work.left is None) for approval in new]
+        created = [
+            self.attendance.leased_here(approval, is_shared=work.left is None) for approval in new
+        ]
         entries = [request_entry(approval) for approval in created]
         # In any order: the next pass of the thread repeats both.
         added, _ = await asyncio.gather(

@@ -45,7 +45,7 @@ class Catalogue:
 
     def text(self, key: str, values: Mapping[str, object]) -> str:
         """Return a text with its values filled in; see `say`."""
-        text = self._found(key, values.get("n"))
+        text = self._template(key, values.get("n"))
         missing = sorted(set(_PLACE.findall(text)) - values.keys())
         if missing:
             raise KeyError(f"the text {key!r} needs {', '.join(missing)}")
@@ -56,7 +56,7 @@ class Catalogue:
         known = (self.texts, self.fallback)
         return any(key in texts or f"{key}.other" in texts for texts in known)
 
-    def _found(self, key: str, number: object) -> str:
+    def _template(self, key: str, number: object) -> str:
         form = plural(self.language, number) if isinstance(number, int) else "other"
         for texts in (self.texts, self.fallback):
             for name in (f"{key}.{form}", f"{key}.other", key):

@@ -65,8 +65,8 @@ class UnreachedError(Exception):
     """The server cannot have read a message."""
 
 
-class _Flight:
-    """A call on its way: one request and at most one run, for all messages that ask for it."""
+class _OpenCall:
+    """An unanswered call: one request and at most one run for all messages that ask for it."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -117,7 +117,7 @@ class Proxy:
         self._rounds: dict[str, AsyncRun] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._cancelled: set[str] = set()
-        self._flights: dict[str, _Flight] = {}
+        self._open_calls: dict[str, _OpenCall] = {}
         self._running: dict[str, asyncio.Future[Message]] = {}
         self._later: set[asyncio.Task[Any]] = set()
         self._is_gone = False
@@ -293,20 +293,20 @@ class Proxy:
 
     def abort(self) -> None:
         """End the calls that run, with an unknown outcome; this process ends."""
-        for flight in list(self._flights.values()):
-            flight.task.cancel()
+        for open_call in list(self._open_calls.values()):
+            open_call.task.cancel()
 
     async def close(self) -> None:
         """End the calls that wait for people, whose requests stay; finish those that run."""
         if not self._is_gone:  # the client is, and takes no answer
             for held in list(self._waiting.values()):
                 held.cancel()
-        for flight in list(self._flights.values()):
-            if not flight.is_started:
-                flight.task.cancel()
+        for open_call in list(self._open_calls.values()):
+            if not open_call.is_started:
+                open_call.task.cancel()
         while pending := {
             *self._waiting.values(),
-            *(flight.task for flight in self._flights.values()),
+            *(open_call.task for open_call in self._open_calls.values()),
             *self._later,
         }:
             await asyncio.wait(pending)
@@ -331,33 +331,33 @@ class Proxy:
         except RefusedCallError as error:
             await self._tell(message, refusal(message, str(error), None))
             return
-        flight = self._flights.get(call.round or call.key)
-        is_again = flight is not None
-        if flight is None:
-            flight = self._flights[call.round or call.key] = _Flight(call)
-            flight.task = asyncio.create_task(self._fly(flight))
-            flight.task.add_done_callback(lambda _: self._forget(flight))
-        flight.waiters += 1
+        open_call = self._open_calls.get(call.round or call.key)
+        is_again = open_call is not None
+        if open_call is None:
+            open_call = self._open_calls[call.round or call.key] = _OpenCall(call)
+            open_call.task = asyncio.create_task(self._carry_out(open_call))
+            open_call.task.add_done_callback(lambda _: self._forget(open_call))
+        open_call.waiters += 1
         try:
-            await self._wait(call, flight)
+            await self._wait(call, open_call)
         finally:
-            flight.waiters -= 1
+            open_call.waiters -= 1
             is_cancelled = self._name(message["id"]) in self._cancelled
             self._cancelled.discard(self._name(message["id"]))
-            if not flight.waiters and not flight.is_started:
-                self._forget(flight)  # so that nobody joins a call that ends
-                flight.task.cancel()
-                if is_cancelled and flight.request_id is not None:
-                    self._in_background(self._countersign.cancel(flight.request_id))
-        if flight.task.cancelled():
-            await self._tell(message, refusal(message, _ENDED, flight.request_id))
+            if not open_call.waiters and not open_call.is_started:
+                self._forget(open_call)  # so that nobody joins a call that ends
+                open_call.task.cancel()
+                if is_cancelled and open_call.request_id is not None:
+                    self._in_background(self._countersign.cancel(open_call.request_id))
+        if open_call.task.cancelled():
+            await self._tell(message, refusal(message, _ENDED, open_call.request_id))
             return
-        answer = flight.task.result()
-        if flight.is_kept or (is_again and flight.is_started):
+        answer = open_call.task.result()
+        if open_call.is_kept or (is_again and open_call.is_started):
             answer = noted(answer, _AGAIN)
-        if await self._tell(message, answer) and flight.outcome is not None:
+        if await self._tell(message, answer) and open_call.outcome is not None:
             self._spool.drop(call.key)
-            self._in_background(self._hand_over(flight))
+            self._in_background(self._hand_over(open_call))
 
     async def _call_of(self, message: Message) -> Call:
         """Make the call; a client may have listed the tools before this process began."""
@@ -373,18 +373,18 @@ class Proxy:
             return False
         return True
 
-    def _forget(self, flight: _Flight) -> None:
-        name = flight.call.round or flight.call.key
-        if self._flights.get(name) is flight:
-            del self._flights[name]
+    def _forget(self, open_call: _OpenCall) -> None:
+        name = open_call.call.round or open_call.call.key
+        if self._open_calls.get(name) is open_call:
+            del self._open_calls[name]
 
-    async def _wait(self, call: Call, flight: _Flight) -> None:
+    async def _wait(self, call: Call, open_call: _OpenCall) -> None:
         """Wait for the end of a call; the client hears that people are asked."""
         token, begun, count = call.progress_token, time.monotonic(), 0
-        while not flight.task.done():
-            if is_id(token) and not flight.is_started:
+        while not open_call.task.done():
+            if is_id(token) and not open_call.is_started:
                 text = f"Waiting for people since {time.monotonic() - begun:.0f} s"
-                text += f": {flight.request_id}" if flight.request_id else ""
+                text += f": {open_call.request_id}" if open_call.request_id else ""
                 # Below zero, so that the numbers of the server itself still rise.
                 params = {"progressToken": token, "progress": -1 + count / 100_000, "message": text}
                 progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
@@ -393,27 +393,27 @@ class Proxy:
             count += 1
             tick = asyncio.ensure_future(self._sleep(BETWEEN))
             try:
-                await asyncio.wait({flight.task, tick}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({open_call.task, tick}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 tick.cancel()
 
-    async def _fly(self, flight: _Flight) -> Message:
+    async def _carry_out(self, open_call: _OpenCall) -> Message:
         """Ask, start, run and report; or say why it did not run."""
-        call = flight.call
+        call = open_call.call
         kept = None if call.round else self._spool.get(call.key)
         if kept is not None:
-            flight.is_started = flight.is_kept = True
-            flight.request_id = kept["request"]
+            open_call.is_started = open_call.is_kept = True
+            open_call.request_id = kept["request"]
             report = self._countersign.report(kept["request"], kept["outcome"], kept["summary"])
-            flight.outcome = self._in_background(report)
+            open_call.outcome = self._in_background(report)
             answer: Message = kept["answer"]
             return answer
         try:
-            return await self._run(flight, await self._started(flight))
+            return await self._run(open_call, await self._started(open_call))
         except (NotApproved, NotStarted) as error:
             known = error.request.execution.state in ("ran", "failed", "not_run")
             if isinstance(error, AlreadyStarted) and known:
-                flight.outcome = self._in_background(asyncio.sleep(0))
+                open_call.outcome = self._in_background(asyncio.sleep(0))
             text = text_for_model(error)
         except InvalidRequest as error:
             text = f"Not run: Countersign refuses this call: {error}"
@@ -423,14 +423,16 @@ class Proxy:
             text = _GONE
         except Exception as error:  # noqa: BLE001 - a client waits for an answer, whatever it is
             logger.warning("%s did not run: %r", call.tool, error)
-            text = f"Not run: people could not be asked. {error}" if flight.run is None else _LOST
-        return refusal(call.message, text, flight.request_id)
+            text = (
+                f"Not run: people could not be asked. {error}" if open_call.run is None else _LOST
+            )
+        return refusal(call.message, text, open_call.request_id)
 
-    async def _decide(self, flight: _Flight) -> Request:
+    async def _decide(self, open_call: _OpenCall) -> Request:
         """Ask, wait for people, and check what they decided."""
-        call = flight.call
+        call = open_call.call
         request = await self._countersign.create(key=call.key, **call.asked)
-        flight.request_id = request.id
+        open_call.request_id = request.id
         request = await self._countersign.wait(request)
         if call.schema is None:
             request.check(call.tool, call.arguments)
@@ -443,26 +445,26 @@ class Proxy:
             )
         return request
 
-    async def _started(self, flight: _Flight) -> AsyncRun:
+    async def _started(self, open_call: _OpenCall) -> AsyncRun:
         """Ask and start; or find the run that goes on, once the client gave what it asked for."""
-        call = flight.call
+        call = open_call.call
         if call.round is None:
-            request = await self._decide(flight)
-            flight.is_started = True  # from here on nobody knows, until the server has answered
+            request = await self._decide(open_call)
+            open_call.is_started = True  # from here on nobody knows, until the server has answered
             decided = request.approved().arguments or {}
             return await self._countersign.start(request, tool=call.tool, arguments=decided)
-        flight.is_started = True
+        open_call.is_started = True
         run = self._rounds.pop(call.round, None)
         if run is None:
             text = "Not run: no call that was approved goes on here. Call again from the beginning."
             raise RefusedCallError(text)
-        flight.request_id = run.request.id
+        open_call.request_id = run.request.id
         return run
 
-    async def _run(self, flight: _Flight, run: AsyncRun) -> Message:
+    async def _run(self, open_call: _OpenCall, run: AsyncRun) -> Message:
         """Let the server run what was decided, and report what came of it."""
-        call, own_id = flight.call, f"countersign-{uuid4().hex}"
-        flight.run = run
+        call, own_id = open_call.call, f"countersign-{uuid4().hex}"
+        open_call.run = run
         if self._is_gone:
             await run.not_run("The server had ended")
             raise RefusedCallError(_ENDED)
@@ -486,7 +488,7 @@ class Proxy:
         if result.get("resultType") == "input_required":  # it is not over
             self._rounds[round_of(call, result)] = run
             return marked({"result": result}, run.request.id)
-        return await self._settle(flight, run, message)
+        return await self._settle(open_call, run, message)
 
     async def _asked(self, message: Message) -> Message:
         """Send the server a message with an id of our own, and give its answer."""
@@ -518,9 +520,9 @@ class Proxy:
                 break
             params = {**params, "cursor": cursor}
 
-    async def _settle(self, flight: _Flight, run: AsyncRun, message: Message) -> Message:
+    async def _settle(self, open_call: _OpenCall, run: AsyncRun, message: Message) -> Message:
         """Keep and report what came of it, and tell the model what people have changed."""
-        call = flight.call
+        call = open_call.call
         answer: Message = {name: message[name] for name in ("result", "error") if name in message}
         answer = answer or {"error": {"code": REFUSED, "message": _NO_RESULT}}
         has_failed = "result" not in answer or members_of(answer["result"]).get("isError") is True
@@ -537,8 +539,8 @@ class Proxy:
         except OSError as error:
             logger.warning("the result of %s cannot be kept: %s", run.request.id, error)
         report = run.failed(summary) if has_failed else run.ran(summary)
-        flight.outcome = self._in_background(report)
-        await asyncio.wait({flight.outcome}, timeout=REPORTING)
+        open_call.outcome = self._in_background(report)
+        await asyncio.wait({open_call.outcome}, timeout=REPORTING)
         return answer
 
     async def _live(self, run: AsyncRun) -> None:
@@ -547,11 +549,11 @@ class Proxy:
             await self._sleep(BETWEEN * 6)
             await run.progress("It runs")
 
-    async def _hand_over(self, flight: _Flight) -> None:
+    async def _hand_over(self, open_call: _OpenCall) -> None:
         """Report that the client has the result, so that the same call is asked about anew."""
-        if flight.outcome is not None and flight.request_id is not None:
-            await asyncio.wait({flight.outcome})
-            await self._countersign.delivered(flight.request_id)
+        if open_call.outcome is not None and open_call.request_id is not None:
+            await asyncio.wait({open_call.outcome})
+            await self._countersign.delivered(open_call.request_id)
 
     def _summary(self, answer: Message) -> str | None:
         if not self._options.tells_summary:

@@ -122,7 +122,7 @@ class _Outcome:
 
 
 @dataclass(slots=True)
-class _Flight:
+class _RunningPass:
     """A running pass of this process.
 
     Attributes:
@@ -175,7 +175,7 @@ class ApprovalWorker:
     grant: Callable[[Approval], Awaitable[int | None]] = _no_grant
     programs: ProgramCalls | None = None
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _flights: dict[str, _Flight] = field(default_factory=dict)
+    _running: dict[str, _RunningPass] = field(default_factory=dict)
     _gathering: Debouncer = field(default_factory=Debouncer)
     _announced: LRUCache[str, int] = field(default_factory=lambda: LRUCache(_REMEMBERED))
     _quorum_monitor: QuorumMonitor = field(default_factory=QuorumMonitor)
@@ -236,7 +236,7 @@ class ApprovalWorker:
     def _questions(self) -> BackQuestions:
         return BackQuestions(self.storage.approvals, self.notifier)
 
-    def born(self, approval: Approval, *, is_shared: bool = False) -> Approval:
+    def leased_here(self, approval: Approval, *, is_shared: bool = False) -> Approval:
         """Return a new, unstored approval that this process already holds the lease of.
 
         No claim is needed. If this process crashes, the card is searched for before it is posted.
@@ -269,7 +269,7 @@ class ApprovalWorker:
 
     async def _show(self, approval: Approval) -> None:
         """Show the card of a new approval, under the lease that it was created with."""
-        hold = self._work.born(approval)
+        hold = self._work.already_claimed(approval)
         if hold is None:
             await self._give_back(approval)
             await self.attend(approval.approval_id)
@@ -440,12 +440,12 @@ class ApprovalWorker:
         Raises:
             StoreUnavailableError: The lease expires, and the approval is due again.
         """
-        running_pass = self._flights.get(approval_id)
+        running_pass = self._running.get(approval_id)
         if running_pass is not None:
             running_pass.is_wanted = True
             await running_pass.over.wait()
             return
-        running_pass = self._flights[approval_id] = _Flight(is_wanted=True)
+        running_pass = self._running[approval_id] = _RunningPass(is_wanted=True)
         try:
             while running_pass.is_wanted:
                 running_pass.is_wanted = False
@@ -459,7 +459,7 @@ class ApprovalWorker:
                     ),
                 )
         finally:
-            del self._flights[approval_id]
+            del self._running[approval_id]
             running_pass.over.set()
         for name in running_pass.card_owners - {approval_id}:
             await self._attend_together(name)
@@ -500,7 +500,9 @@ class ApprovalWorker:
             releases=True,
         )
 
-    async def _visit(self, worker_pass: ApprovalPass, running_pass: _Flight | None = None) -> bool:
+    async def _visit(
+        self, worker_pass: ApprovalPass, running_pass: _RunningPass | None = None
+    ) -> bool:
         """Do the due work under a lease and release it; return whether nothing is due."""
         approval = worker_pass.hold.record
         with about(

@@ -270,7 +270,7 @@ def read_ticked(values: Values) -> tuple[Chosen, ...] | Errors:
         InvalidInputError: The modal has no such value.
     """
     groups = [block_id for block_id in values if block_id.startswith(_CARDS)]
-    ticked = _found(values, groups)
+    ticked = _chosen_cards(values, groups)
     return tuple(ticked.values()) or {(groups or [_CARDS])[0]: say("error.tick_one")}
 
 
@@ -279,7 +279,7 @@ def read_listed(values: Values, turn: Sequence[Approval]) -> tuple[list[Approval
     groups = [block_id for block_id in values if block_id.startswith(_CARDS)]
     known = dict(pair for block_id in groups for pair in _named_in(block_id))
     listed = [card for card in turn if known.get(_start_of(card)) == card.digest[:_SHOWN]]
-    ticked = _found(values, groups)
+    ticked = _chosen_cards(values, groups)
     return listed, [card for card in listed if card.approval_id in ticked]
 
 
@@ -290,7 +290,7 @@ def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
         InvalidInputError: The modal has no such value.
     """
     groups = [block_id for block_id in values if block_id.startswith(_CARDS)]
-    ticked = _found(values, groups)
+    ticked = _chosen_cards(values, groups)
     option = read_state(values, REST).get("selected_option")
     rejects = isinstance(option, dict) and option.get("value") == _REJECT
     if not ticked and not rejects:
@@ -302,7 +302,7 @@ def read_batch(first: Approval, values: Values) -> BatchChoice | Errors:
     return BatchChoice(ticked=tuple(ticked.values()), listed=listed, rejects=rejects)
 
 
-def _found(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
+def _chosen_cards(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
     """Return the selected cards by id."""
     by_id: dict[str, Chosen] = {}
     for block_id in groups:

@@ -71,7 +71,7 @@ class ReviewServices:
 
 async def open_review(services: ReviewServices, click: Click) -> None:
     """Open the review for a person who sees the card."""
-    approval = await _found(services, click.about, click.actor)
+    approval = await _shown_approval(services, click.about, click.actor)
     view = review_modal(approval, await reader_of(services, approval, click.actor))
     await click.window.show(view)
     await _note_shown(services, approval, click.actor, REQUEST)
@@ -79,7 +79,7 @@ async def open_review(services: ReviewServices, click: Click) -> None:
 
 async def turn_page(services: ReviewServices, click: Click) -> None:
     """Show another page in the same modal; values are kept."""
-    approval = await _found(services, click.about, click.actor)
+    approval = await _shown_approval(services, click.about, click.actor)
     if not approval.digest.startswith(click.about.shown):
         raise OutdatedCardError(approval.approval_id)
     number, of = page_number(click.about.page), count_pages(approval)
@@ -254,7 +254,7 @@ def _has_yes(question: object) -> bool:
     return isinstance(question, CallQuestion) and any(question.agree(Proof(is_whole=True)))
 
 
-async def _found(services: ReviewServices, about: Reference, actor: Actor) -> Approval:
+async def _shown_approval(services: ReviewServices, about: Reference, actor: Actor) -> Approval:
     approval = await services.storage.approvals.get(about.approval_id)
     await services.approvals.access.check_person(actor, team_id=approval.team_id)
     await services.viewers.check_can_see(approval, actor)

@@ -89,7 +89,7 @@ async def test_a_lease_from_birth_counts_from_the_birth(gone_s: int, *, is_enoug
     clock = FakeClock()
     parcel = Parcel(1, clock() + 15_000)
     clock.forward(seconds=gone_s)
-    hold = working(Shelf(0), clock).born(parcel)
+    hold = working(Shelf(0), clock).already_claimed(parcel)
     assert (hold is not None) == is_enough
     if hold is not None:
         left = hold.deadline - asyncio.get_running_loop().time()

@@ -391,7 +391,7 @@ async def test_the_result_of_a_call_that_was_given_up_is_kept_for_the_same_call(
     assert [each for each in stage.server if each["method"] == "notifications/cancelled"] == []
     await stage.finish(call)
     await state_of(stage, "ran")
-    await stage.until(lambda: not stage.proxy._flights)
+    await stage.until(lambda: not stage.proxy._open_calls)
     (kept,) = stage.folder.glob("*.result")
     assert kept.stat().st_mode & 0o777 == 0o600
     stage.restarted()
@@ -413,7 +413,7 @@ async def test_a_result_that_the_client_never_read_is_kept(stage: Stage) -> None
     stage.client_is_gone = True
     await stage.finish(call)
     await state_of(stage, "ran")
-    await stage.until(lambda: not stage.proxy._flights)
+    await stage.until(lambda: not stage.proxy._open_calls)
     assert len(list(stage.folder.glob("*.result"))) == 1
     stage.client_is_gone = False
     stage.time += 3601
@@ -525,7 +525,7 @@ async def test_a_decision_about_another_definition_does_not_count(stage: Stage) 
     await stage.call(1)
     first = await stage.asked()
     await stage.cancel(1)
-    await stage.until(lambda: not stage.proxy._flights)
+    await stage.until(lambda: not stage.proxy._open_calls)
     await stage.do(lambda: stage.countersign.approve(first))
     await stage.list_tools({**DEPLOY, "description": "Deploys, and tells everybody."})
     await stage.call(2)
