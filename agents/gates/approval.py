@@ -17,7 +17,7 @@ from agents.core.tools import Tool, ToolSpec
 from agents.gates.base import DEFAULT_RULE, CallGate, gates_in
 from agents.gates.rulings import GateState
 from agents.policy.base import TIME_LIMIT, Allow, Ask, Deny, Policy, ruling_of
-from agents.policy.checks import check_tool
+from agents.policy.checks import check_policy, check_tool
 from agents.policy.house import HOUSE_SLOT, ApplicationPolicy, House
 
 Kind = Literal["approval", "review"]
@@ -123,8 +123,10 @@ def policy_gate(tool: Tool, policy: Policy, *, time_limit: float = TIME_LIMIT) -
         time_limit: Maximum time for one call, in seconds.
 
     Raises:
-        AgentConfigError: The policy refers to an argument or a tag that the tool does not have.
+        AgentConfigError: `policy` is not a policy, the time limit is not positive, or the policy
+            refers to an argument or a tag that the tool does not have.
     """
+    check_policy(policy, time_limit)
     if isinstance(tool, CallGate) and tool.completes_arguments:
         return replace(tool, tool=policy_gate(tool.tool, policy, time_limit=time_limit))
     check_tool(policy, tool.definition)

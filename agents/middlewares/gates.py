@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from agents.core.errors import AgentConfigError
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, policy_gate, review_edit_gate
 from agents.gates.base import DEFAULT_RULE
 from agents.middlewares.base import Middleware
 from agents.middlewares.tools import ALL, ToolChoice, Tools
 from agents.policy.base import TIME_LIMIT, Policy
-from agents.policy.checks import check_names, check_tags
+from agents.policy.checks import check_names, check_policy, check_tags
 
 
 class GateMiddleware(Middleware):
@@ -125,10 +124,5 @@ def policy_middleware(policy: Policy, *, time_limit: float = TIME_LIMIT) -> Midd
         AgentConfigError: `policy` is not a policy, or the time limit is not positive. Or, when the
             agent is created, the policy names an unknown tool, tag or argument.
     """
-    if not callable(getattr(policy, "evaluate", None)):
-        raise AgentConfigError(f"{policy!r} is no policy: it has no method `evaluate`")
-    if not time_limit > 0:
-        raise AgentConfigError(
-            f"a policy that has {time_limit} seconds would deny all calls; give it more than 0"
-        )
+    check_policy(policy, time_limit)
     return PolicyMiddleware(policy, time_limit)

@@ -14,6 +14,16 @@ from agents.core.tools import ToolSpec
 from agents.policy.base import Ask
 
 
+def check_policy(policy: object, time_limit: float) -> None:
+    """Refuse what is no policy, and a time limit that would deny all calls."""
+    if not callable(getattr(policy, "evaluate", None)):
+        raise AgentConfigError(f"{policy!r} is no policy: it has no method `evaluate`")
+    if not time_limit > 0:
+        raise AgentConfigError(
+            f"a policy that has {time_limit} seconds would deny all calls; give it more than 0"
+        )
+
+
 def check_names(policy: object, known: Collection[str]) -> None:
     """Refuse a policy that refers to unknown tools; see `Policy`."""
     _optional(policy, "check_names")(known)

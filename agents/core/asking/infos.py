@@ -358,5 +358,6 @@ def wrong_answer(about: str, answer: object, expected: str) -> ResumeDataError:
     """Return the error for an answer of the wrong type."""
     return ResumeDataError(
         f"cannot go on with {about}: expected {expected}, Expired or Cancelled, "
-        f"got {type(answer).__name__}; nothing ran"
+        f"got {type(answer).__name__}; nothing ran; a method of `request.info` makes an answer "
+        "that fits"
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 
 import pytest
 
@@ -11,7 +12,7 @@ from agents.chat.agent import ChatModelAgent
 from agents.core.asking.infos import ApprovalInfo
 from agents.core.errors import AgentConfigError
 from agents.core.observers import ToolOutcome
-from agents.gates import tool
+from agents.gates import policy_gate, tool
 from agents.gates.base import CallGate
 from agents.middlewares.base import Middleware
 from agents.middlewares.gates import policy_middleware
@@ -139,15 +140,20 @@ def test_a_misspelled_tool_is_found_when_the_agent_is_made(policy: Policy) -> No
         )
 
 
+GUARDS = [policy_middleware, partial(policy_gate, Plain("pay"))]
+
+
+@pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize("time_limit", [0, -1.0, float("nan")])
-def test_a_policy_needs_time(time_limit: float) -> None:
+def test_a_policy_needs_time(guard: Callable[..., object], time_limit: float) -> None:
     with pytest.raises(AgentConfigError, match="more than 0"):
-        policy_middleware(LIMITS, time_limit=time_limit)
+        guard(LIMITS, time_limit=time_limit)
 
 
-def test_a_function_is_no_policy() -> None:
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_function_is_no_policy(guard: Callable[..., object]) -> None:
     with pytest.raises(AgentConfigError, match="no method `evaluate`"):
-        policy_middleware(lambda call: Allow())  # type: ignore[arg-type]
+        guard(lambda call: Allow())
 
 
 # Tags: what a policy of many tools goes by.

@@ -70,7 +70,9 @@ async def test_i1_a_gate_refuses_it() -> None:
     agent = ChatModelAgent(name="root", model=model, tools=[act])
     runner = Runner(agent, checkpoint_store=MemoryCheckpointStore())
     (context,) = contexts(await collect(runner.query("Go.", checkpoint_id="1"))).values()
-    with pytest.raises(ResumeDataError, match="got NoneType; nothing ran"):
+    with pytest.raises(
+        ResumeDataError, match=r"got NoneType; nothing ran; a method of `request\.info`"
+    ):
         await collect(runner.resume("1", [context.id]))
     assert SEEN == []
     assert [left.id for left in await runner.pending("1")] == [context.id]
