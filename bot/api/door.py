@@ -83,6 +83,7 @@ _STREAM_OVERLAP_MS = 60_000
 _ENDS_OF_STREAMS = (ApiProblemError, DirectoryError, StoreUnavailableError)
 """Faults of a check that end a stream; the next call says which."""
 _LAST_WRITES_S = 2.0
+_REQUEST_ID = "Countersign-Request-Id"
 _HOOK_EVENT: web.RequestKey[object] = web.RequestKey("hook_event", object)
 _RETRY_S = 5
 
@@ -227,6 +228,9 @@ class ApiDoor:
             except Exception as error:  # noqa: BLE001 - programs get a problem, never a trace
                 problem = _problem_of(error)
                 code, answer = problem.code, self._fault(request, problem)
+                if code == "internal-error":
+                    answer.headers[_REQUEST_ID] = request_id = _new_request_id()
+                    _log_failure(request_id, error)
                 if isinstance(error, web.HTTPMethodNotAllowed):
                     answer.headers["Allow"] = error.headers["Allow"]
                 if problem.status in {413, 415}:  # the rest of the body is not read
@@ -601,8 +605,12 @@ class ApiDoor:
 def _add_headers(answer: web.StreamResponse) -> None:
     answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Content-Type-Options"] = "nosniff"
-    answer.headers["Countersign-Request-Id"] = f"req_{secrets.token_hex(12)}"
+    answer.headers.setdefault(_REQUEST_ID, _new_request_id())
     answer.headers["Countersign-Version"] = VERSION
+
+
+def _new_request_id() -> str:
+    return f"req_{secrets.token_hex(12)}"
 
 
 def _problem_of(error: Exception) -> ApiProblemError:
@@ -614,8 +622,16 @@ def _problem_of(error: Exception) -> ApiProblemError:
         return ApiProblemError("store-unavailable", retry_after_s=_RETRY_S)
     if isinstance(error, DirectoryError):
         return ApiProblemError("slack-unavailable", retry_after_s=_RETRY_S)
-    logger.error("a call of a program failed", exc_info=error, extra={"action": "api_failed"})
     return ApiProblemError("internal-error")
+
+
+def _log_failure(request_id: str, error: Exception) -> None:
+    logger.error(
+        "the call %s of a program failed",
+        request_id,
+        exc_info=error,
+        extra={"action": "api_failed"},
+    )
 
 
 def _id_in(text: str, form: str) -> str:

@@ -75,7 +75,7 @@ REMEDIES: dict[str, str] = {
     "signature-invalid": "sign the body as it is sent, with the secret of the trigger",
     "rate-limited": "send it again after Retry-After",
     "too-many-waiting": "send it again after Retry-After, or wait for less at once",
-    "internal-error": "send it again; the log of the bot says what happened",
+    "internal-error": "send it again; the log of the bot has its Countersign-Request-Id",
     "store-unavailable": "send it again after Retry-After",
     "slack-unavailable": "send it again after Retry-After",
 }

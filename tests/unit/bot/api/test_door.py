@@ -691,6 +691,7 @@ async def test_a_failure_is_a_problem_and_never_a_trace(
     assert (answer.status, answer.code) == (status, code)
     assert ("Retry-After" in answer.headers) is (status == 503)
     assert "trace" not in json.dumps(answer.body)
+    assert (answer.headers["Countersign-Request-Id"] in caplog.text) is (status == 500)
     assert bool(caplog.records) is (status == 500)
 
 
