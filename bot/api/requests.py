@@ -21,7 +21,7 @@ from bot.api.judging import CallOfProgram, ProgramPolicy
 from bot.api.problems import ApiFault, ApiProblemError
 from bot.api.schema_subset import misfits, schema_faults
 from bot.api.shapes import ApiCreateRequest, ApiPreview
-from bot.api.states import run_of
+from bot.api.states import usable_until_ms
 from bot.approvals.changes import decided
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.grants import DRAWN_AFTER
@@ -47,6 +47,7 @@ from bot.records.approval import (
     Decision,
     Execution,
     ExecutionMode,
+    ExecutionState,
     Kind,
     Status,
 )
@@ -582,8 +583,11 @@ def is_used_up(approval: Approval, now_ms: int) -> bool:
     """Whether a repeated call needs a new request, as the last one has served."""
     if approval.status is Status.REJECTED and approval.decision is not None:
         return now_ms - approval.decision.at_ms > milliseconds(AFTER_REJECTION)
-    is_lapsed = run_of(approval, now_ms) == "lapsed"
-    return is_lapsed or approval.status in _USED_UP or approval.execution.program.is_delivered
+    state = approval.execution.state
+    is_late = state is ExecutionState.READY and now_ms > usable_until_ms(approval)
+    if approval.status is Status.APPROVED and (is_late or state is ExecutionState.LAPSED):
+        return True
+    return approval.status in _USED_UP or approval.execution.program.is_delivered
 
 
 def group_name(program: ProgramRecord, group: str) -> str:

@@ -167,12 +167,13 @@ async def test_an_end_that_was_read_once_has_no_second_use(
     assert (await created(play, key="build-8", **asked)).id == same.id
 
 
-async def test_an_approval_that_lapsed_unused_is_asked_anew(play: Play) -> None:
-    made = await created(play, repeat="after_use")
+@pytest.mark.parametrize("mode", ["once", "idempotent", "none"])
+async def test_an_approval_that_lapsed_unused_is_asked_anew(play: Play, mode: str) -> None:
+    made = await created(play, repeat="after_use", execution=mode)
     await play.decided(made.id, Status.APPROVED)
-    assert (await created(play, repeat="after_use")).id == made.id
+    assert mode == "none" or (await created(play, repeat="after_use", execution=mode)).id == made.id
     play.office.clock.forward(minutes=16)
-    again = await created(play, repeat="after_use")
+    again = await created(play, repeat="after_use", execution=mode)
     assert (again.status, again.id != made.id) == ("pending", True)
 
 
