@@ -52,7 +52,7 @@ async def test_the_ladder(stage: Stage) -> None:
     await stage.whispered("Ben", "Until then, <@U0ADALINDQ> can")
 
     await after(stage, 21, "Still waiting for you", 1)
-    await after(stage, 30, "No one has decided", 2)
+    await after(stage, 30, "Still undecided", 2)
     card = await stage.card(word="Escalated to backup")
     assert (str(card).count(f"<@{ADA}>"), str(card["blocks"]).count(f"<@{BEN}>")) == (1, 1)
     await stage.later(minutes=11)
@@ -76,7 +76,7 @@ async def test_an_expiry_is_told_once_below_the_card(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     await stage.card(word=APPROVE)
     await after(stage, 21, "Still waiting for you", 1)
-    await after(stage, 30, "No one has decided", 2)
+    await after(stage, 30, "Still undecided", 2)
     await stage.later(hours=2)
     await stage.card(word="Expired")
     await stage.rest()
@@ -99,4 +99,4 @@ async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
     await stage.later(minutes=1)
     await stage.click("Ben", await stage.card(word="Escalated to backup"), APPROVE)
     await stage.said("1.4.2.*production")
-    assert len([text for text in stage.texts() if "No one has decided" in text]) == 1
+    assert len([text for text in stage.texts() if "Still undecided" in text]) == 1

@@ -175,7 +175,7 @@ async def test_reminder_in_the_thread(stage: Stage) -> None:
     await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
     await stage.card(word=APPROVE)
     await stage.later(hours=2)
-    await stage.said("Still waiting for you")
+    await stage.said("Still waiting: ")
 
 
 async def test_restart_while_pending(stage: Stage) -> None:

@@ -64,6 +64,8 @@ def _why(approval: Approval, kind: str, who: Piece, link: Piece) -> Piece:
     if kind == "mention" and approval.edits.by and not approval.escalation.reminders:
         by = person(approval.edits.by)
         return sentence("message.edited_mention", who=who, by=by, link=link)
+    if kind not in _WHY and not who.blocks:  # its readers need not be the approvers
+        return sentence("message.reminder_all", link=link)
     return sentence(_WHY.get(kind, "message.reminder"), who=who, link=link)
 
 

@@ -57,6 +57,11 @@ def test_each_message_says_why_it_comes(kind: str, symbol: str, words: str) -> N
     assert (card.text[: len(words)], symbols(card)) == (words, [symbol])
 
 
+def test_a_reminder_for_a_whole_channel_calls_no_reader_an_approver() -> None:
+    card = nudge_text(an_approval(), "reminder", ["channel"], link=LINK)
+    assert card.text.startswith(f"Still waiting: {TITLE}. ")
+
+
 def test_a_channel_of_backups_is_named_in_words() -> None:
     card = nudge_text(an_approval(backups=("channel", "U0BEN")), "escalation", ["U0BEN"], link=LINK)
     assert card.text.startswith("<@U0BEN> Still undecided: ")
