@@ -17,6 +17,9 @@ import pytest
 from bot.records.approval import Status
 from bot.records.approval_queries import open_of
 from bot.stores import Stores
+from bot.threads.closing import GIVEN_UP
+from bot.threads.runs.streaming import post_id
+from bot.threads.worker import MAX_CRASHES
 from storage.mongo import Driver
 from tests.property.worlds.relay import FINAL, Play, Relay, dies
 from tests.support.mongo import DRIVERS, MongoServer
@@ -74,7 +77,17 @@ async def test_whichever_write_the_next_one_dies_at(relay: Relay) -> None:
         )
         play = await relay.play(first, second, third)
         assert play.deaths >= 1
-        await ends_well(relay, play)
+        if await is_given_up(relay, play):
+            assert play.deaths == MAX_CRASHES
+            assert relay.ledger.ran[play.job] in ([], [FINAL])
+        else:
+            await ends_well(relay, play)
+
+
+async def is_given_up(relay: Relay, play: Play) -> bool:
+    """Whether all of them died during the turn, which is then ended."""
+    thread = await relay.storage.threads.get(play.thread_id)
+    return await relay.storage.posts.get(post_id(thread, GIVEN_UP)) is not None
 
 
 async def dies_at_any(relay: Relay, *, is_after: bool, step: int) -> None:
