@@ -45,7 +45,7 @@ from agents.core.journal import STARTED
 from agents.core.messages import read_log
 from agents.models import call, say
 from tests.property.worlds.interleave import Choice, Order, Worker, explore
-from tests.support.halves import first_rows
+from tests.support.halves import first_rows, later
 from tests.unit.agents.support import Plain
 
 OVERTAKEN = (
@@ -353,6 +353,7 @@ async def test_i1_i5_every_order_of_two_workers_that_may_die(
     assert explored.runs > 200
 
 
+@later
 @kinds
 async def test_i4_every_death_of_three_workers_in_turn(
     durability: Durability, is_idempotent: bool
