@@ -1,4 +1,4 @@
-"""The program that calls, as the door knows it, and the answer to its question."""
+"""Values of the HTTP API: the program that calls, and the answer when it creates a request."""
 
 from __future__ import annotations
 

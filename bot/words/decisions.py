@@ -1,4 +1,4 @@
-"""Typed words that read like a decision. No reply ever counts as one."""
+"""Recognizes typed replies that read like a decision. None ever counts as one."""
 
 from __future__ import annotations
 
