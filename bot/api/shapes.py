@@ -470,7 +470,6 @@ class ApiPlace(_Answered):
 
     channel: str | None = None
     thread_ts: str | None = None
-    permalink: str | None = None
 
 
 class ApiRequirement(_Answered):
