@@ -54,6 +54,8 @@ The operators are `$lt`, `$lte`, `$gt`, `$gte`, `$ne` and `$in`. The name `id` m
 document. A name with dots means a field of a nested part.
 """
 Row: TypeAlias = Mapping[str, Any]
+Body: TypeAlias = dict[str, Any]
+"""The stored fields of a document as JSON data, without default values and columns."""
 
 MAX_REASON = 300
 """Maximum length of the stored reason for a quarantine, in characters."""
@@ -216,6 +218,10 @@ class Part(BaseModel):
             changes[name] = value if is_free else _object(value)
         return self.model_copy(update=changes)
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return itself: it is immutable. Pydantic copies default values with this."""
+        return self
+
 
 @functools.cache
 def _texts(kind: type[Part]) -> frozenset[str]:
@@ -375,9 +381,7 @@ class Collection(ABC, Generic[D]):
             RecordRefusedError: A document cannot be stored.
             ValueError: A document would be unreadable.
         """
-        for document in documents:
-            check_readable(document)
-        new = await self._insert(documents)
+        new = await self._insert([(document, readable_body(document)) for document in documents])
         self.known.update({inserted.key: inserted for inserted in documents if inserted.key in new})
         return new
 
@@ -408,18 +412,22 @@ class Collection(ABC, Generic[D]):
             RecordRefusedError: The document cannot be stored.
             ValueError: The document would be unreadable.
         """
-        new = document.changed(revision=based_on.revision + 1)
-        if fence is not None:  # `document` may have been read before the claim
-            new = new.changed(fence=fence)
-        if releases:
-            new = new.changed(**_NO_LEASE)
-        check_readable(new)
+        # `document` may have been read before the claim
+        held_by = {} if fence is None else {"fence": fence}
+        no_lease = _NO_LEASE if releases else {}
+        new = document.changed(revision=based_on.revision + 1, **held_by, **no_lease)
+        body = readable_body(new)
         where = {"id": new.key, "revision": based_on.revision, "v": self.kind.spec.version}
-        changes: dict[str, Value] = dict(_NO_LEASE) if releases else {}
+        changes: dict[str, Value] = {"revision": new.revision, **no_lease}
         if writes_due or due_of(new) != due_of(based_on):
             changes["due_ms"] = due_of(new)
         held = {} if fence is None else _held(fence)
-        if not await self._change(where | held, changes, (based_on, new)):
+        differing = frozenset(
+            name
+            for name in self.kind.model_fields.keys() - columns_of(self.kind)
+            if getattr(new, name) is not getattr(based_on, name)
+        )
+        if not await self._change(where | held, changes, (body, differing)):
             self.known.pop(new.key, None)
             raise RecordConflictError(self.kind.spec.noun, new.key)
         self.known[new.key] = new
@@ -711,15 +719,15 @@ class Collection(ABC, Generic[D]):
         """Read stored documents, sorted by some fields, that follow a place."""
 
     @abstractmethod
-    async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
-        """See `insert`."""
+    async def _insert(self, documents: Sequence[tuple[D, Body]]) -> frozenset[str]:
+        """See `insert`. Each document comes with its body."""
 
     @abstractmethod
     async def _change(
         self,
         where: Where,
         changes: Mapping[str, Value],
-        body: tuple[D, D] | None = None,
+        body: tuple[Body, frozenset[str]] | None = None,
         *,
         many: bool = False,
     ) -> bool:
@@ -728,7 +736,8 @@ class Collection(ABC, Generic[D]):
         Args:
             where: Selects the document, and is the condition of the change.
             changes: New values of columns.
-            body: The document before and after; None to keep the body.
+            body: The new body, and the names of the fields that may differ from the stored one;
+                None to keep the body.
             many: Whether to change all documents that meet `where`.
         """
 
@@ -903,8 +912,14 @@ def _is_held(document: Document, fence: int | None) -> bool:
 _INT64 = 1 << 63
 
 
-def body_of(document: Document) -> dict[str, Any]:
-    """Return the stored body of a document: JSON data without default values.
+@functools.cache
+def columns_of(kind: type[Document]) -> frozenset[str]:
+    """Return the fields that are columns beside the body."""
+    return frozenset({"revision"}) | (WORK_FIELDS if issubclass(kind, WorkDocument) else set())
+
+
+def _body_of(document: Document) -> Body:
+    """Return the stored body of a document.
 
     Indexed fields are always included, because a missing value could not be found.
 
@@ -912,10 +927,9 @@ def body_of(document: Document) -> dict[str, Any]:
         RecordRefusedError: A value is not JSON data.
     """
     kind = type(document)
-    skipped = {"revision", *(WORK_FIELDS if issubclass(kind, WorkDocument) else ())}
     try:
         body = document.model_dump(
-            mode="json", exclude_defaults=True, exclude=skipped, warnings=False
+            mode="json", exclude_defaults=True, exclude=set(columns_of(kind)), warnings=False
         )
         missing = {kind.spec.key, *indexed(kind)} & kind.model_fields.keys() - body.keys()
         if missing:
@@ -961,25 +975,28 @@ def read_document(kind: type[D], body: object, *, version: object, key: str, col
     return document
 
 
-def check_readable(document: Document) -> None:
-    """Refuse a document that could not be read again: `changed` does not check the values.
+def readable_body(document: Document) -> Body:
+    """Return the body of a document, and refuse it if it could not be read again.
+
+    `changed` does not check the values.
 
     Raises:
         RecordRefusedError: A value is not JSON data.
         ValueError: A value does not have the type of its field.
     """
     kind = type(document)
-    columns = {"revision", *(WORK_FIELDS if isinstance(document, WorkDocument) else ())}
+    body = _body_of(document)
     try:
-        text = json.dumps(body_of(document), ensure_ascii=False).encode()
+        text = json.dumps(body, ensure_ascii=False).encode()
     except UnicodeError as error:
         raise RecordRefusedError(str(error)) from error
     try:
         kind.model_validate_json(text)
-        _checked({name: getattr(document, name) for name in columns})
+        _checked({name: getattr(document, name) for name in columns_of(kind)})
     except (ValueError, TypeError) as error:
         fault = f"a {kind.spec.noun} with this value could not be read again"
         raise ValueError(f"{fault}: {fault_of(error)}") from error
+    return body
 
 
 def _checked(columns: Row) -> dict[str, Any]:

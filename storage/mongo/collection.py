@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from storage.documents import (
     WORK_FIELDS,
+    Body,
     Collection,
     D,
     Document,
@@ -18,7 +19,6 @@ from storage.documents import (
     Value,
     Where,
     WorkDocument,
-    body_of,
     indexed,
     operators,
 )
@@ -62,8 +62,8 @@ class MongoCollection(Collection[D]):
         condition = self._where(where)
         return await self._commands.remove(await self._commands.keys(condition, limit), condition)
 
-    async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
-        return await self._commands.insert_all([self._stored(document) for document in documents])
+    async def _insert(self, documents: Sequence[tuple[D, Body]]) -> frozenset[str]:
+        return await self._commands.insert_all([self._stored(*one) for one in documents])
 
     async def _rows(
         self,
@@ -101,16 +101,15 @@ class MongoCollection(Collection[D]):
         self,
         where: Where,
         changes: Mapping[str, Value],
-        body: tuple[D, D] | None = None,
+        body: tuple[Body, frozenset[str]] | None = None,
         *,
         many: bool = False,
     ) -> bool:
         update = self._setting(changes)
         if body is not None:
-            was, new = (body_of(document) for document in body)
-            changed = {name: value for name, value in new.items() if was.get(name) != value}
-            update["$set"] |= {**changed, "revision": body[1].revision}
-            update["$unset"] |= dict.fromkeys(was.keys() - new.keys(), "")
+            new, differing = body
+            update["$set"] |= {name: new[name] for name in sorted(differing & new.keys())}
+            update["$unset"] |= dict.fromkeys(sorted(differing - new.keys()), "")
         condition, update = (
             self._where(where),
             {name: operand for name, operand in update.items() if operand},
@@ -184,14 +183,12 @@ class MongoCollection(Collection[D]):
         by, why = (_work_of(row).get(name, "") for name in _MARKS)
         return by, why
 
-    def _stored(self, document: D) -> dict[str, Any]:
-        body = body_of(document)
-        body.pop(self.kind.spec.key)
+    def _stored(self, document: D, body: Body) -> dict[str, Any]:
         row = {
             "_id": document.key,
             "v": self.kind.spec.version,
             "revision": document.revision,
-            **body,
+            **{name: value for name, value in body.items() if name != self.kind.spec.key},
         }
         if isinstance(document, WorkDocument):
             work = {name: getattr(document, name) for name in sorted(WORK_FIELDS)}

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from storage.documents import (
+    Body,
     Collection,
     D,
     Document,
@@ -16,7 +17,7 @@ from storage.documents import (
     Value,
     Where,
     WorkDocument,
-    body_of,
+    columns_of,
     indexed,
     operators,
 )
@@ -31,8 +32,6 @@ _ROWS = 100
 _QUARANTINED = "quarantined_by <> ''"
 _LEASED = "leased_until_ms > 0"
 
-_WORK = ("due_ms", "leased_by", "leased_until_ms", "fence")
-
 
 class SqliteCollection(Collection[D]):
     """See `storage.documents.Collection`.
@@ -46,7 +45,7 @@ class SqliteCollection(Collection[D]):
         super().__init__(kind)
         self._database = database
         self._table = kind.spec.name
-        self._fields = ("revision", *(_WORK if self._is_work else ()))
+        self._fields = sorted(columns_of(kind))
         own = ("id", "v", *self._fields, "quarantined_by", "quarantine_reason")
         self._names = {name: f'"{name}"' for name in indexed(kind)} | {name: name for name in own}
         self._chosen = ", ".join((*own, "content", "body"))
@@ -65,17 +64,18 @@ class SqliteCollection(Collection[D]):
         )
         return len(await self._database.fetch(sql, {**values, "limit": max(limit, 0)}))
 
-    async def _insert(self, documents: Sequence[D]) -> frozenset[str]:
+    async def _insert(self, documents: Sequence[tuple[D, Body]]) -> frozenset[str]:
         ids: set[str] = set()
         for start in range(0, len(documents), _ROWS):
             rows = await self._database.fetch(*self._inserting(documents[start : start + _ROWS]))
             ids |= {str(row["id"]) for row in rows}
         return frozenset(ids)
 
-    def _inserting(self, documents: Sequence[D]) -> Statement:
+    def _inserting(self, documents: Sequence[tuple[D, Body]]) -> Statement:
         values: list[object] = []
-        for document in documents:
-            values += [document.key, self.kind.spec.version, *self._texts(document)]
+        for document, body in documents:
+            content, rest = self._parts(body)
+            values += [document.key, self.kind.spec.version, _text(content), _text(rest)]
             values += [getattr(document, name) for name in self._fields]
         names = ("id", "v", "content", "body", *self._fields)
         row = f"({', '.join('?' * len(names))})"
@@ -116,17 +116,17 @@ class SqliteCollection(Collection[D]):
         self,
         where: Where,
         changes: Mapping[str, Value],
-        body: tuple[D, D] | None = None,
+        body: tuple[Body, frozenset[str]] | None = None,
         *,
         many: bool = False,  # noqa: ARG002 - a statement changes all that are as `where` says
     ) -> bool:
         columns: dict[str, object] = dict(changes)
         if body is not None:
-            before, new = body
-            content, columns["body"] = self._texts(new)
-            columns["revision"] = new.revision
-            if content != self._texts(before)[0]:
-                columns["content"] = content
+            whole, differing = body
+            content, rest = self._parts(whole)
+            columns["body"] = _text(rest)
+            if differing & self.kind.spec.content:
+                columns["content"] = _text(content)
         changed = [f"{name} = :new_{name}" for name in columns]
         return bool(await self._update(where, changed, columns, "1"))
 
@@ -164,12 +164,11 @@ class SqliteCollection(Collection[D]):
     def _mark(self, row: Row) -> tuple[object, object]:
         return row["quarantined_by"], row["quarantine_reason"]
 
-    def _texts(self, document: D) -> tuple[str, str]:
-        """Serialize a document as two JSON objects: its constant fields and the rest."""
-        body = body_of(document)
-        constant = {self.kind.spec.key, *self.kind.spec.content} & body.keys()
-        content = {name: body.pop(name) for name in sorted(constant)}
-        return _text(content), _text(body)
+    def _parts(self, body: Body) -> tuple[Body, Body]:
+        """Return the key and the constant fields, and the rest."""
+        constant = {self.kind.spec.key, *self.kind.spec.content}
+        content = {name: body[name] for name in sorted(constant & body.keys())}
+        return content, {name: value for name, value in body.items() if name not in constant}
 
     def _where(self, where: Where) -> tuple[str, dict[str, object]]:
         return conditions(where, self._names, self._constants)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from bot.freezes.rules import CallScope, covering
 from bot.freezes.service import Freezes
 from bot.freezes.starts import FreezeFile, Frozen, StartSwitch
 from bot.records.switch import SWITCH_ID, Freeze, FreezeScope, SwitchRecord
-from storage.documents import Collection, Place, Row, Value, Where
+from storage.documents import Body, Collection, Place, Row, Value, Where, read_document
 from tests.model.races import Stage, every_order
 from tests.support.fakes import FakeClock
 
@@ -61,12 +62,17 @@ class StagedSwitch(Collection[SwitchRecord]):
         self,
         where: Where,
         changes: Mapping[str, Value],
-        body: tuple[SwitchRecord, SwitchRecord] | None = None,
+        body: tuple[Body, frozenset[str]] | None = None,
         *,
         many: bool = False,
     ) -> bool:
         assert body is not None
-        before, new = body
+        columns = {"revision": changes["revision"]}
+        version = SwitchRecord.spec.version
+        text = json.dumps(body[0])
+        new = read_document(SwitchRecord, text, version=version, key=SWITCH_ID, columns=columns)
+        before = self.known[SWITCH_ID]
+        assert before.revision == where["revision"]
         if len(new.acts) < len(before.acts):  # the audit has them; no start depends on it
             return self._database.write(new, revision=before.revision)
         write = lambda: self._database.write(new, revision=before.revision)  # noqa: E731 - a step
@@ -82,7 +88,7 @@ class StagedSwitch(Collection[SwitchRecord]):
     async def delete(self, where: Where, *, limit: int) -> int:
         raise NotImplementedError
 
-    async def _insert(self, documents: Sequence[SwitchRecord]) -> frozenset[str]:
+    async def _insert(self, documents: Sequence[tuple[SwitchRecord, Body]]) -> frozenset[str]:
         raise NotImplementedError
 
     async def _claim(self, where: Where, changes: Mapping[str, Value]) -> Row | None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from bot.errors import AlreadyConfirmedError, UnknownFreezeError
 from bot.freezes.rules import MOST, CallScope, covering, covers, frozen, lifted
 from bot.records.switch import Confirmation, Freeze, FreezeScope, ScopeKind, SwitchRecord
-from storage.documents import check_readable
+from storage.documents import readable_body
 
 PEOPLE = ("U0ADA", "U0BEN", "cli:root@db1")
 NAMES = tuple("abcdefgh")
@@ -113,7 +113,7 @@ class Freezing(RuleBasedStateMachine):
 
     @invariant()
     def is_as_the_oracle_says(self) -> None:
-        check_readable(self.switch)
+        readable_body(self.switch)
         assert len(self.switch.freezes) <= MOST + 1
         stored = {
             freeze.id: Held(
