@@ -98,6 +98,8 @@ def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -
     Returns:
         The approvals, in the same order.
     """
+    if len(approvals) == 1:
+        return [*approvals]
     groups: dict[tuple[object, ...], list[str]] = {}
     for approval in approvals:
         likeness = _likeness(approval)
