@@ -470,6 +470,7 @@ class ApiPlace(_Answered):
 
     channel: str | None = None
     thread_ts: str | None = None
+    permalink: str | None = None
 
 
 class ApiRequirement(_Answered):
