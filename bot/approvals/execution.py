@@ -1,7 +1,8 @@
 """The execution of an approved call: its rules, as pure functions of the stored approval.
 
 What may start is decided here, in the very write that starts it. Each function that changes an
-approval returns None if the change is not permitted; see `storage.documents.update`.
+approval returns None if the change is not permitted; see `storage.documents.update`. A process
+whose lease of the thread is older than the stored execution writes nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from agents.core.errors import CheckpointConflictError
 from bot.approvals.changes import shown
 from bot.config.durations import format_duration
 from bot.records.approval import (
@@ -38,6 +40,7 @@ class StartFacts:
     Attributes:
         now_ms: The time now.
         runner: Name of the process that would run it.
+        fence: Fencing token of the thread's lease that this process has; 0 without one.
         is_gone: Whether a person who approved it has lost the right since.
         decided_ms: Time of the last decision that the call needs; 0 for the approval's own.
         only_checks: Whether the call does not start yet. A step that has failed is not asked about
@@ -51,6 +54,7 @@ class StartFacts:
 
     now_ms: int
     runner: str = ""
+    fence: int = 0
     is_gone: bool = False
     decided_ms: int = 0
     only_checks: bool = False
@@ -89,7 +93,11 @@ def started(approval: Approval, facts: StartFacts) -> Approval | None:
     """Return the approval with the start of its call, before the call begins.
 
     Cards do not change yet: most calls end before a card could show the start.
+
+    Raises:
+        CheckpointConflictError: The lease was lost.
     """
+    _check_lease(approval, facts.fence)
     if why_not(approval, facts):
         return None
     execution = Execution(
@@ -97,6 +105,7 @@ def started(approval: Approval, facts: StartFacts) -> Approval | None:
         state=ExecutionState.STARTED,
         runner=facts.runner,
         started_ms=facts.now_ms,
+        fence=facts.fence,
         at_ms=facts.now_ms,
         is_cancellable=facts.is_cancellable,
     )
@@ -107,18 +116,25 @@ def parked(
     approval: Approval, call: ParkedCall, *, begun: Execution, now_ms: int
 ) -> Approval | None:
     """Return the approval whose call waits for the end of a freeze, instead of this start."""
-    if not _is_start(approval, begun) or not has_yes(approval):
+    if approval.execution != begun or not has_yes(approval):
         return None
-    return shown(approval, execution=Execution(mode=begun.mode, parked=call), now_ms=now_ms)
+    execution = Execution(mode=begun.mode, fence=begun.fence, parked=call)
+    return shown(approval, execution=execution, now_ms=now_ms)
 
 
-def held(approval: Approval, call: ParkedCall, *, now_ms: int) -> Approval | None:
-    """Return the approval whose run does not hear of it yet, because a freeze covers its work."""
+def held(approval: Approval, call: ParkedCall, *, fence: int, now_ms: int) -> Approval | None:
+    """Return the approval whose run does not hear of it yet, because a freeze covers its work.
+
+    Raises:
+        CheckpointConflictError: The lease was lost.
+    """
+    _check_lease(approval, fence)
     execution = approval.execution
     is_same = execution.parked is not None and execution.parked.freeze == call.freeze
     if execution.state is not ExecutionState.READY or not has_yes(approval) or is_same:
         return None
-    return shown(approval, execution=execution.changed(parked=call), now_ms=now_ms)
+    execution = execution.changed(parked=call, fence=fence)
+    return shown(approval, execution=execution, now_ms=now_ms)
 
 
 def can_take_back(approval: Approval) -> bool:
@@ -172,22 +188,28 @@ def was_taken_back(approval: Approval) -> bool:
     return is_ended and approval.execution.parked is not None
 
 
-def not_begun(approval: Approval, *, begun: Execution) -> Approval | None:
-    """Return the approval without a start that led to nothing."""
-    return approval.changed(execution=Execution()) if _is_start(approval, begun) else None
+def not_begun(approval: Approval, *, begun: Execution, before: Execution) -> Approval | None:
+    """Return the approval as it was before a start that led to nothing."""
+    if approval.execution != begun:
+        return None
+    return approval.changed(execution=before.changed(fence=begun.fence))
 
 
-def _is_start(approval: Approval, begun: Execution) -> bool:
-    """Whether a start is the newest one: another process may have started the call since."""
-    now = approval.execution
-    is_started = now.state is begun.state is ExecutionState.STARTED
-    return is_started and (now.runner, now.started_ms) == (begun.runner, begun.started_ms)
+def _check_lease(approval: Approval, fence: int) -> None:
+    """Refuse a write of a process that has lost the thread's lease to another one.
+
+    Raises:
+        CheckpointConflictError: A newer lease has written the execution.
+    """
+    if approval.execution.fence > fence:
+        raise CheckpointConflictError(approval.checkpoint_id)
 
 
 def with_outcome(  # noqa: PLR0913 - the parts of one state, given by name
     approval: Approval,
     state: ExecutionState,
     *,
+    fence: int,
     now_ms: int,
     text: str = "",
     number: int = 0,
@@ -199,19 +221,25 @@ def with_outcome(  # noqa: PLR0913 - the parts of one state, given by name
     Args:
         approval: The stored approval.
         state: Any state but `READY`.
+        fence: Fencing token of the thread's lease that this process has.
         now_ms: The time now.
         text: The result, the error, or why the call did not start.
         number: The start number, if it is known.
         is_cancellable: Whether a stop cancels the running call; None as before.
         closes: Whether the interrupt is gone, because its call ended in a run that continues. The
             decision has been in the audit since before the start.
+
+    Raises:
+        CheckpointConflictError: The lease was lost.
     """
+    _check_lease(approval, fence)
     before = approval.execution
     if approval.status not in _LETTING_RUN or not _follows(before.state, state):
         return None
     execution = before.changed(
         state=state,
         number=number or before.number,
+        fence=fence,
         at_ms=now_ms,
         text=text,
         is_cancellable=before.is_cancellable if is_cancellable is None else is_cancellable,

@@ -134,6 +134,9 @@ class Execution(Part):
     """Name of the process that started the call; empty before."""
     started_ms: int = 0
     """Time of the newest start; 0 before."""
+    fence: int = 0
+    """Fencing token of the thread's lease under which it was last written; 0 before, and for
+    programs. A process with an older lease writes nothing."""
     at_ms: int = 0
     """Time of the present state; 0 for a call that is ready."""
     text: Text = ""

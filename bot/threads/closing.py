@@ -222,7 +222,7 @@ class RunTermination:
 
     async def doubt(self, thread: Thread, address: str) -> None:
         """Record that the outcome of the call at an address is unknown."""
-        await self.call_records.doubted(thread.checkpoint_id, address)
+        await self.call_records.doubted(thread, address)
 
     async def stop(self, work: ThreadPass, text: str) -> None:
         """End the open turn because a person stopped it; see `give_up`.
@@ -294,7 +294,7 @@ class RunTermination:
             with contextlib.suppress(CheckpointError):  # an unreadable run has no recorded answers
                 await self.note_told(thread, stored)
         await self.call_records.ended(
-            thread.checkpoint_id,
+            thread,
             notices_in(thread.checkpoint_id, stored.journal if stored else ()),
         )
         left = await open_of(self.storage.approvals, thread.thread_id)

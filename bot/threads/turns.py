@@ -290,7 +290,7 @@ class Turns:
         runner = await self.runners(work.thread)
         work.running = None
         await self.ending.note_told(work.thread, run.stored)
-        await self.call_records.watch(run.checkpoint_id)
+        await self.call_records.watch(work.thread)
         self.presence.show(work.thread, thinking)
         with self._stoppable(work.thread) as running:
             events = runner.recover(run.checkpoint_id, cancel=running.token, run=run)
@@ -307,7 +307,7 @@ class Turns:
         thread, runner = work.thread, await self.runners(work.thread)
         pending = run.pending()
         asked = await self._looked_up(work, pending)
-        held = await self.calls.held(asked.decided, asked.infos)
+        held = await self.calls.held(thread, asked.decided, asked.infos)
         decided = [approval for approval in asked.decided if approval.interrupt_id not in held]
         unfrozen = await self.calls.answers_to_unfrozen(thread, pending)
         late = _in_unanswered_groups(pending, {a.interrupt_id for a in decided} | unfrozen.keys())
@@ -323,7 +323,7 @@ class Turns:
         await self._note_passed_on(work, decided)
         work.decided = None if work.decided is None else work.decided + len(decided)
         known = None if work.running is None else [*work.running, *decided]
-        await self.call_records.watch(thread.checkpoint_id, known=known)
+        await self.call_records.watch(thread, known=known)
         params = ResumeParams(targets=targets)
         self.presence.show(thread, partial(going_on, decided))
         try:
@@ -378,9 +378,7 @@ class Turns:
                 # Its call's own card shows that people confirmed the outcome.
                 result = question_of(approval).vouched()
                 if result is not None:
-                    await self.call_records.vouched(
-                        approval.checkpoint_id, approval.address, result
-                    )
+                    await self.call_records.vouched(work.thread, approval.address, result)
 
     async def _looked_up(
         self, work: ThreadPass, pending: Sequence[InterruptContext]

@@ -8,8 +8,10 @@ the switch, the journal, the tool. A process may die before each of them, and af
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from agents.core.errors import CheckpointConflictError
 from bot.approvals import changes, execution
 from bot.freezes import rules
 from bot.records.approval import (
@@ -67,6 +69,8 @@ class StartingWorld:
         is_begun: Whether the start is in the journal.
         ran: How often the call ran.
         late: Whether a start got its number while a confirmed freeze held.
+        ages: Whether the decision may still become too old to let the call start.
+        is_old: Whether it has become too old.
     """
 
     approval: Approval
@@ -82,6 +86,8 @@ class StartingWorld:
     is_begun: bool = False
     ran: int = 0
     late: bool = False
+    ages: bool = True
+    is_old: bool = False
 
     def key(self) -> Hashable:
         """Return what tells this world from others."""
@@ -91,7 +97,7 @@ class StartingWorld:
         )
         state = self.approval.execution
         rest = tuple(vars(self).values())[3:]
-        return state.state, state.runner, state.parked, _switch(self.switch), runners, rest
+        return state.state, state.fence, state.parked, _switch(self.switch), runners, rest
 
     def wrong(self) -> str:
         """Return which invariant does not hold; empty when all hold."""
@@ -105,6 +111,10 @@ class StartingWorld:
             "a call got its number under a confirmed freeze": self.late,
             "a call ran twice": self.ran > 1,
             "a call ran that was not journaled": bool(self.ran) and not self.is_begun,
+            "a call that began can be taken back": (
+                self.is_begun and execution.can_take_back(self.approval)
+            ),
+            "a call that began has lapsed": self.is_begun and state is ExecutionState.LAPSED,
             "a call was lost": not (is_over or is_at_work or waits or is_woken),
         }
         return next((what for what, is_so in faults.items() if is_so), "")
@@ -129,6 +139,8 @@ def _switch(switch: SwitchRecord) -> Hashable:
 def moves(world: StartingWorld) -> Iterator[tuple[str, StartingWorld]]:
     """Return all that can happen next."""
     yield from _people(world)
+    if world.ages:
+        yield "the decision becomes too old", replace(world, ages=False, is_old=True)
     in_force = [freeze.id for freeze in world.switch.freezes]
     if world.parked_by and parked.may_go_on(world.parked_by, in_force):
         yield "the thread is woken", replace(world, parked_by="", is_due=True)
@@ -177,8 +189,7 @@ def _claim(world: StartingWorld) -> Iterator[tuple[str, StartingWorld]]:
     fence, claims = world.fence + 1, world.claims - 1
     new = replace(world, fence=fence, claims=claims)
     if world.is_begun:
-        doubt = execution.with_outcome(world.approval, ExecutionState.DOUBT, now_ms=START_MS)
-        after = _stored(new, doubt)
+        after = _outcome(new, fence, ExecutionState.DOUBT)
         yield "a process finds the start in the journal", replace(after, is_due=False)
         return
     runner = Runner(name=f"process {fence}", fence=fence)
@@ -186,10 +197,15 @@ def _claim(world: StartingWorld) -> Iterator[tuple[str, StartingWorld]]:
 
 
 def _start(world: StartingWorld, runner: Runner) -> Iterator[tuple[str, StartingWorld]]:
-    facts = execution.StartFacts(now_ms=START_MS, runner=runner.name)
-    begun = execution.started(world.approval, facts)
+    age_ms = world.approval.terms.max_age_s * 1_000 + 1 if world.is_old else 0
+    facts = execution.StartFacts(now_ms=START_MS + age_ms, runner=runner.name, fence=runner.fence)
+    try:
+        begun = execution.started(world.approval, facts)
+    except CheckpointConflictError:
+        yield "is told that it has lost the thread", world
+        return
     if begun is None:
-        yield "may not start it", world
+        yield "may not start it", _outcome(world, runner.fence, ExecutionState.LAPSED)
         return
     after = _stored(world, begun)
     runner = replace(runner, begun=begun.execution)
@@ -237,8 +253,20 @@ def _run(world: StartingWorld, runner: Runner) -> Iterator[tuple[str, StartingWo
 
 
 def _end(world: StartingWorld, runner: Runner) -> Iterator[tuple[str, StartingWorld]]:
-    ended = execution.with_outcome(world.approval, ExecutionState.ENDED, now_ms=START_MS)
-    yield "stores the end", replace(_stored(world, ended), is_due=False)
+    if runner.fence != world.fence:
+        yield "has lost the thread", world
+        return
+    yield (
+        "stores the end",
+        replace(_outcome(world, runner.fence, ExecutionState.ENDED), is_due=False),
+    )
+
+
+def _outcome(world: StartingWorld, fence: int, state: ExecutionState) -> StartingWorld:
+    with suppress(CheckpointConflictError):
+        new = execution.with_outcome(world.approval, state, fence=fence, now_ms=START_MS)
+        return _stored(world, new)
+    return world
 
 
 def _with(world: StartingWorld, runner: Runner, **changed: object) -> StartingWorld:

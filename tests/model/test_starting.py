@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bot.approvals import execution
 from bot.approvals.execution import with_outcome
 from bot.freezes import rules
 from bot.freezes.rules import CallScope
@@ -36,7 +38,8 @@ def never(_: str, __: object) -> bool:
 
 def from_anybody(world: StartingWorld, runner: Runner) -> Any:
     """Take the entry of a process whose lease has ended."""
-    return _journal(world.__class__(**{**vars(world), "fence": runner.fence}), runner)
+    for name, new in _journal(replace(world, fence=runner.fence), runner):
+        yield name, replace(new, fence=world.fence)
 
 
 def forgotten(approval: Approval, state: ExecutionState, **more: Any) -> Approval | None:
@@ -46,21 +49,28 @@ def forgotten(approval: Approval, state: ExecutionState, **more: Any) -> Approva
     return approval if is_doubt else new
 
 
+def unchecked(*_: object) -> None:
+    """Let a process write whose lease has ended."""
+
+
 _journal = starting._journal
-FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "a call got its number under a confirmed freeze": (rules, "covering", blind),
-    "a call ran twice": (starting, "_journal", from_anybody),
-    "a call was lost": (parked, "may_go_on", never),
+YOUNG = replace(WORLD, ages=False)
+FAULTS: dict[str, tuple[Any, str, Any, StartingWorld]] = {
+    "a call got its number under a confirmed freeze": (rules, "covering", blind, WORLD),
+    "a call ran twice": (starting, "_journal", from_anybody, replace(YOUNG, freezes=0)),
+    "a call was lost": (parked, "may_go_on", never, WORLD),
+    "a call that began has lapsed": (execution, "_check_lease", unchecked, WORLD),
+    "a call that began can be taken back": (execution, "_check_lease", unchecked, YOUNG),
 }
-"""By invariant: a function, and the faulty one that is put in its place."""
+"""By invariant: a function, the faulty one that is put in its place, and the first world."""
 
 
 @pytest.mark.parametrize("invariant", FAULTS)
 def test_each_invariant_falls_by_a_planted_fault(
     invariant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, name, faulty = FAULTS[invariant]
+    where, name, faulty, world = FAULTS[invariant]
     monkeypatch.setattr(where, name, faulty)
     with pytest.raises(Violation) as caught:
-        explore(WORLD, moves, most=MOST)
+        explore(world, moves, most=MOST)
     assert caught.value.wrong == invariant

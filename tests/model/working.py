@@ -222,7 +222,7 @@ def _begin(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
 
 
 def _ended(world: WorkingWorld, state: ExecutionState) -> WorkingWorld:
-    new = execution.with_outcome(world.approval, state, now_ms=START_MS)
+    new = execution.with_outcome(world.approval, state, fence=0, now_ms=START_MS)
     if new is None:
         return world
     return replace(world, approval=new, ended=world.ended or str(state))

@@ -37,6 +37,7 @@ from bot.questions.form import ask_of
 from bot.questions.record import start_number_in
 from bot.records.approval import Approval, ExecutionState
 from bot.records.approval_queries import of_turn
+from bot.records.thread import Thread
 from bot.redaction.call import mask_title
 from bot.redaction.mask import mask_text, mask_words
 from bot.stores import Stores
@@ -67,9 +68,18 @@ class _News:
 
 @dataclass(slots=True)
 class OpenTurn:
-    """Approvals of one turn, as last read or written here under its lease."""
+    """Approvals of one turn, as last read or written here under its lease.
+
+    Attributes:
+        approvals: By id.
+        fence: Fencing token of the lease.
+        numbers: Start numbers, by address.
+        showing: Tasks that show that a call runs, by address.
+        settled: Addresses of doubts that were settled without running the call.
+    """
 
     approvals: dict[str, Approval] = field(default_factory=dict)
+    fence: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
     showing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     settled: frozenset[str] = frozenset()
@@ -97,19 +107,20 @@ class CallRecords:
     quick: timedelta = timedelta(0)
     _turns: dict[str, OpenTurn] = field(default_factory=dict)
 
-    async def watch(self, checkpoint_id: str, *, known: Iterable[Approval] | None = None) -> None:
-        """Start to record the calls of a turn.
+    async def watch(self, thread: Thread, *, known: Iterable[Approval] | None = None) -> None:
+        """Start to record the calls of a thread's newest turn.
 
         Args:
-            checkpoint_id: Checkpoint of the turn, whose lease is owned.
+            thread: As claimed.
             known: Approvals whose calls may still run, read under that lease; None reads them.
         """
         if known is None:
-            known = await of_turn(self.storage.approvals, checkpoint_id)
+            known = await of_turn(self.storage.approvals, thread.checkpoint_id)
         known = list(known)
         approvals = {approval.approval_id: approval for approval in known if lets_run(approval)}
         settled = frozenset(approval.address for approval in known if is_settled_doubt(approval))
-        self._turns[checkpoint_id] = OpenTurn(approvals, settled=settled)
+        turn = OpenTurn(approvals, fence=thread.fence, settled=settled)
+        self._turns[thread.checkpoint_id] = turn
 
     def is_settled(self, checkpoint_id: str, address: str) -> bool:
         """Whether a doubt about the call was settled without running the call again."""
@@ -130,10 +141,13 @@ class CallRecords:
         )
         return decided or (approvals[0].title if approvals else "")
 
-    def forget(self, checkpoint_id: str) -> None:
-        """Stop recording the calls of a turn."""
-        turn = self._turns.pop(checkpoint_id, None)
-        for task in turn.showing.values() if turn is not None else ():
+    def forget(self, thread: Thread) -> None:
+        """Stop recording the calls of a turn, unless a newer lease of this process records them."""
+        turn = self._turns.get(thread.checkpoint_id)
+        if turn is None or turn.fence > thread.fence:
+            return
+        del self._turns[thread.checkpoint_id]
+        for task in turn.showing.values():
             task.cancel()
 
     def open_turn(self, checkpoint_id: str) -> OpenTurn:
@@ -155,6 +169,7 @@ class CallRecords:
 
         Raises:
             StorageError: The outcome could not be stored.
+            CheckpointConflictError: The lease was lost.
         """
         turn, news = self._turns.get(notice.checkpoint_id), _news_in(notice)
         is_news = not isinstance(notice, WorkStarted) or not notice.is_news
@@ -186,18 +201,18 @@ class CallRecords:
                 turn.approvals[name] = newest
                 self.redraw(name)
 
-    async def doubted(self, checkpoint_id: str, address: str) -> None:
+    async def doubted(self, thread: Thread, address: str) -> None:
         """Mark an execution as in doubt, without the runtime."""
-        await self._record_of_turn(checkpoint_id, _News(address, ExecutionState.DOUBT))
+        await self._record_of_turn(thread, _News(address, ExecutionState.DOUBT))
 
-    async def vouched(self, checkpoint_id: str, address: str, text: str) -> None:
+    async def vouched(self, thread: Thread, address: str, text: str) -> None:
         """Store that people confirmed that a call in doubt has run."""
-        await self._record_of_turn(checkpoint_id, _News(address, ExecutionState.ENDED, text))
+        await self._record_of_turn(thread, _News(address, ExecutionState.ENDED, text))
 
-    async def ended(self, checkpoint_id: str, notices: Iterable[WorkNotice]) -> None:
+    async def ended(self, thread: Thread, notices: Iterable[WorkNotice]) -> None:
         """Finish a failed turn: started calls are in doubt, others will never run."""
-        await self.watch(checkpoint_id)
-        turn = self._turns[checkpoint_id]
+        await self.watch(thread)
+        turn = self._turns[thread.checkpoint_id]
         for news in filter(None, map(_news_in, notices)):
             for approval in turn.at(news.at):
                 await self._record(turn, approval, news)
@@ -209,13 +224,12 @@ class CallRecords:
                 # The turn is over, so a call that has not started never will.
                 text = say("reason.not_started")
                 await self._record(turn, approval, _News("", ExecutionState.LAPSED, text))
-        self.forget(checkpoint_id)
+        self.forget(thread)
 
-    async def _record_of_turn(self, checkpoint_id: str, news: _News) -> None:
-        known = await of_turn(self.storage.approvals, checkpoint_id)
-        turn = OpenTurn(
-            {approval.approval_id: approval for approval in known if lets_run(approval)}
-        )
+    async def _record_of_turn(self, thread: Thread, news: _News) -> None:
+        known = await of_turn(self.storage.approvals, thread.checkpoint_id)
+        approvals = {approval.approval_id: approval for approval in known if lets_run(approval)}
+        turn = OpenTurn(approvals, fence=thread.fence)
         for approval in turn.at(news.at):
             await self._record(turn, approval, news)
 
@@ -227,6 +241,7 @@ class CallRecords:
         write = partial(
             with_outcome,
             state=news.state,
+            fence=turn.fence,
             now_ms=self.clock(),
             text=_shown(approval, news.text),
             number=news.number or turn.numbers.get(news.at, 0),

@@ -48,6 +48,7 @@ from bot.questions.base import answer_when_parked
 from bot.questions.record import approval_id_of, kept_at_start
 from bot.records.approval import (
     Approval,
+    Execution,
     ExecutionMode,
     ExecutionState,
     Kind,
@@ -97,6 +98,14 @@ class ParkedAt(Part):
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _BegunCall:
+    """A start that is on an approval, and its execution before."""
+
+    approval: Approval
+    before: Execution
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """Starts calls (`agents.core.scope.BeforeStart`).
@@ -131,6 +140,7 @@ class Calls:
 
         Raises:
             StorageError: The start could not be recorded; nothing has started.
+            CheckpointConflictError: The thread's lease was lost; nothing has started.
         """
         turn = self.records.open_turn(call.checkpoint_id)
         decided = [await self._decided(turn, name) for name in call.decisions]
@@ -141,6 +151,7 @@ class Calls:
         facts = StartFacts(
             now_ms=self.clock(),
             runner=self.owner,
+            fence=turn.fence,
             decided_ms=max((a.decision.at_ms for a in approvals if a.decision), default=0),
             only_checks=call.only_checks,
             repeats=call.repeats,
@@ -162,7 +173,7 @@ class Calls:
             if any(map(was_taken_back, newest)):  # `answers_to_unfrozen` ends the call
                 return Park(reason=begun, kept=call.parked or {})
         if isinstance(begun, str):
-            return await self._ask_again(call, approvals, begun)
+            return await self._ask_again(turn, call, approvals, begun)
         return kept_at_start(_strictest(approvals), start_number=begun)
 
     async def _begin(
@@ -175,15 +186,14 @@ class Calls:
         """
         needed = {approval.approval_id for approval in approvals}
         names = [*(approval.approval_id for approval in turn.at(call.address)), *needed]
-        begun: list[Approval] = []
+        begun: list[_BegunCall] = []
         facts = replace(facts, now_ms=self.clock())
         try:
-            write = partial(started, facts=facts)
             for name in dict.fromkeys(names):
-                newest = await update(self.storage.approvals, name, write)
-                if newest is not None:
-                    begun.append(newest)
-                    turn.approvals[name] = newest
+                start = await self._started(name, facts)
+                if start is not None:
+                    begun.append(start)
+                    turn.approvals[name] = start.approval
                 elif name in needed:
                     return await self._put_back(
                         turn, begun, why_not(await self.storage.approvals.get(name), facts)
@@ -204,8 +214,20 @@ class Calls:
             await self.records.show_start(turn, call.address)
         return number
 
+    async def _started(self, name: str, facts: StartFacts) -> _BegunCall | None:
+        """Store on an approval that its call starts; None if it does not let it start."""
+        before = Execution()
+
+        def write(approval: Approval) -> Approval | None:
+            nonlocal before
+            before = approval.execution
+            return started(approval, facts)
+
+        newest = await update(self.storage.approvals, name, write)
+        return None if newest is None else _BegunCall(newest, before)
+
     async def _held_back(
-        self, turn: OpenTurn, call: StartingCall, begun: Sequence[Approval], frozen: Frozen
+        self, turn: OpenTurn, call: StartingCall, begun: Sequence[_BegunCall], frozen: Frozen
     ) -> str | Park:
         """Let a call wait for the end of a freeze; if it cannot, return why people are asked again.
 
@@ -222,17 +244,17 @@ class Calls:
             by=freeze.by,
             why=freeze.why,
             since_ms=since_ms,
-            may_have_run=any(approval.kind is Kind.DOUBT for approval in begun),
+            may_have_run=any(start.approval.kind is Kind.DOUBT for start in begun),
         )
-        for approval in begun:
-            name, begun_here = approval.approval_id, approval.execution
-            write = partial(parked, call=waits, begun=begun_here, now_ms=now)
+        for start in begun:
+            name = start.approval.approval_id
+            write = partial(parked, call=waits, begun=start.approval.execution, now_ms=now)
             newest = await update(self.storage.approvals, name, write, writes_due=True)
             if newest is not None:
                 turn.approvals[name] = newest
                 self.redraw(name)
         key = f"{call.checkpoint_id}:{call.address}"
-        about = begun[0] if begun else thread_of(call.checkpoint_id)
+        about = begun[0].approval if begun else thread_of(call.checkpoint_id)
         await self.storage.audit.append(parked_entry(frozen, key=key, at_ms=now, about=about))
         kept = ParkedAt(
             freeze=freeze.id, since_ms=since_ms, why=freeze.why, is_decided=bool(call.decisions)
@@ -283,7 +305,7 @@ class Calls:
         return answers
 
     async def held(
-        self, decided: Iterable[Approval], infos: Mapping[str, object]
+        self, thread: Thread, decided: Iterable[Approval], infos: Mapping[str, object]
     ) -> dict[str, str]:
         """Return the decisions that their run must not hear of while a freeze covers their work.
 
@@ -292,11 +314,15 @@ class Calls:
         that lets work in doubt run again.
 
         Args:
+            thread: As claimed.
             decided: Decisions that the run has not heard of.
             infos: What was asked, by interrupt id.
 
         Returns:
             Ids of freezes, by interrupt id.
+
+        Raises:
+            CheckpointConflictError: The thread's lease was lost.
         """
         waiting: dict[str, str] = {}
         for approval in decided:
@@ -315,7 +341,7 @@ class Calls:
                 since_ms=now,
                 may_have_run=approval.kind is Kind.DOUBT,
             )
-            write = partial(held, call=call, now_ms=now)
+            write = partial(held, call=call, fence=thread.fence, now_ms=now)
             if await update_or_none(self.storage.approvals, name, write, writes_due=True):
                 entry = parked_entry(frozen, key=name, at_ms=now, about=approval)
                 await self.storage.audit.append(entry)
@@ -327,11 +353,11 @@ class Calls:
         approvals = await of_turn(self.storage.approvals, thread.checkpoint_id)
         return {a.address: a for a in approvals if was_taken_back(a)}
 
-    async def _put_back(self, turn: OpenTurn, begun: Iterable[Approval], why: str = "") -> str:
-        for approval in begun:
-            write = partial(not_begun, begun=approval.execution)
+    async def _put_back(self, turn: OpenTurn, begun: Iterable[_BegunCall], why: str = "") -> str:
+        for start in begun:
+            approval, name = start.approval, start.approval.approval_id
+            write = partial(not_begun, begun=approval.execution, before=start.before)
             with suppress(StorageError):
-                name = approval.approval_id
                 turn.approvals[name] = (
                     await update_or_none(self.storage.approvals, name, write) or approval
                 )
@@ -382,7 +408,7 @@ class Calls:
         return False
 
     async def _ask_again(
-        self, call: StartingCall, approvals: Sequence[Approval], why: str
+        self, turn: OpenTurn, call: StartingCall, approvals: Sequence[Approval], why: str
     ) -> AskAgain:
         """Record that decisions lapsed, so that their cards show it."""
         logger.warning(
@@ -393,10 +419,12 @@ class Calls:
         text = say("reason.again", why=why)
         for approval in approvals:
             now, name = self.clock(), approval.approval_id
-            await note_lapse(self.storage.audit, approval, now, why=why)
-            write = partial(with_outcome, state=ExecutionState.LAPSED, now_ms=now, text=text)
+            write = partial(
+                with_outcome, state=ExecutionState.LAPSED, fence=turn.fence, now_ms=now, text=text
+            )
             if await update_or_none(self.storage.approvals, name, write, writes_due=True):
                 self.redraw(name)
+            await note_lapse(self.storage.audit, approval, now, why=why)
         return AskAgain(why)
 
     async def wait(self, decisions: Sequence[str], tries: int) -> bool:

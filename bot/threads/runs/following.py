@@ -236,7 +236,7 @@ class RunObserver:
             before=before,
         )
         async with contextlib.AsyncExitStack() as stack:
-            stack.callback(self.call_records.forget, thread.checkpoint_id)
+            stack.callback(self.call_records.forget, thread)
             stack.push_async_callback(self.presence.clear, thread)
             stack.push_async_callback(voice.abandon)
             stack.push_async_callback(events.aclose)

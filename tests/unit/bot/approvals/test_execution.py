@@ -76,7 +76,7 @@ async def test_a_call_is_running_while_it_runs(storage: SqliteStores) -> None:
     await office.decide(approval)
     now = office.clock()
     state = ExecutionState.STARTED
-    assert seen == [Execution(state=state, runner="office", started_ms=now, at_ms=now)]
+    assert seen == [Execution(state=state, runner="office", started_ms=now, fence=2, at_ms=now)]
     assert state_of(office, approval) is ExecutionState.ENDED
 
 
@@ -403,11 +403,12 @@ async def test_older_news_changes_nothing(storage: SqliteStores) -> None:
     approval = await office.the_approval()
     await office.decide(approval)
     before = await storage.approvals.get(approval.approval_id)
-    await office.call_records.watch(approval.checkpoint_id)
+    thread = await storage.threads.get(approval.thread_id)
+    await office.call_records.watch(thread)
     for kind in (WorkStarted, WorkInDoubt, WorkNotice):
         notice = kind(checkpoint_id=approval.checkpoint_id, address=approval.address)
         await office.call_records.noted(notice)
-    await office.call_records.doubted(approval.checkpoint_id, approval.address)
+    await office.call_records.doubted(thread, approval.address)
     assert await storage.approvals.get(approval.approval_id) == before
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from agents.core.errors import CheckpointConflictError
 from bot.approvals.execution import (
     StartFacts,
     can_take_back,
+    held,
     not_begun,
     parked,
     started,
@@ -97,12 +100,38 @@ def test_a_start_is_of_its_process_and_no_stop_cancels_it() -> None:
         state=ExecutionState.STARTED, runner="one", started_ms=AT_MS + 1, at_ms=AT_MS + 1
     )
     begun = approval.execution
-    put_back = not_begun(approval, begun=begun)
+    put_back = not_begun(approval, begun=begun, before=Execution())
     assert put_back is not None
     assert put_back.execution == Execution()
     for other in (begun.changed(runner="two"), begun.changed(started_ms=AT_MS)):
-        assert not_begun(approval, begun=other) is None
+        assert not_begun(approval, begun=other, before=Execution()) is None
         assert parked(approval, WAITS, begun=other, now_ms=AT_MS) is None
+
+
+def test_a_start_that_led_to_nothing_leaves_the_doubt_that_was_before() -> None:
+    doubt = approved(state=ExecutionState.DOUBT, number=7, fence=1, text="?")
+    again = started(doubt, facts(is_again=True, fence=2))
+    assert again is not None
+    put_back = not_begun(again, begun=again.execution, before=doubt.execution)
+    assert put_back is not None
+    assert put_back.execution == doubt.execution.changed(fence=2)
+
+
+@pytest.mark.parametrize("state", ExecutionState)
+def test_a_process_with_an_older_lease_writes_nothing(state: ExecutionState) -> None:
+    newer = approved(state=state, fence=2)
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: started(newer, facts(fence=1)),
+        lambda: held(newer, WAITS, fence=1, now_ms=5),
+        lambda: with_outcome(newer, ExecutionState.LAPSED, fence=1, now_ms=5),
+    )
+    for write in writes:
+        with pytest.raises(CheckpointConflictError):
+            write()
+    begun = started(approved(), facts(fence=1))
+    assert begun is not None
+    assert parked(newer, WAITS, begun=begun.execution, now_ms=5) is None
+    assert not_begun(newer, begun=begun.execution, before=Execution()) is None
 
 
 def test_a_start_keeps_how_often_the_call_may_run() -> None:
@@ -157,25 +186,27 @@ def test_a_rejection_of_a_parked_call_replaces_the_vote_of_its_person() -> None:
 def test_news_of_a_call_only_goes_forward() -> None:
     running = approved(state=ExecutionState.STARTED, number=7, is_cancellable=True)
     running = running.changed(open=True)
-    ended = with_outcome(running, ExecutionState.ENDED, now_ms=5, text="Paid.", closes=True)
+    ended = with_outcome(
+        running, ExecutionState.ENDED, fence=0, now_ms=5, text="Paid.", closes=True
+    )
     assert ended is not None
     assert ended.execution == running.execution.changed(
         state=ExecutionState.ENDED, text="Paid.", at_ms=5
     )
     assert (ended.open, ended.due_ms) == (False, 5)
     going_on = with_outcome(
-        running, ExecutionState.FAILED, now_ms=5, number=8, is_cancellable=False
+        running, ExecutionState.FAILED, fence=0, now_ms=5, number=8, is_cancellable=False
     )
     assert going_on is not None
     assert (going_on.execution.text, going_on.execution.number, going_on.open) == ("", 8, True)
     assert not going_on.execution.is_cancellable
-    closed = with_outcome(running.changed(open=False), ExecutionState.FAILED, now_ms=5)
+    closed = with_outcome(running.changed(open=False), ExecutionState.FAILED, fence=0, now_ms=5)
     assert closed is not None
     assert not closed.open
-    assert with_outcome(running, ExecutionState.STARTED, now_ms=5) is None
-    assert with_outcome(ended, ExecutionState.DOUBT, now_ms=6) is None
-    doubt = with_outcome(running, ExecutionState.DOUBT, now_ms=5)
+    assert with_outcome(running, ExecutionState.STARTED, fence=0, now_ms=5) is None
+    assert with_outcome(ended, ExecutionState.DOUBT, fence=0, now_ms=6) is None
+    doubt = with_outcome(running, ExecutionState.DOUBT, fence=0, now_ms=5)
     assert doubt is not None
-    assert with_outcome(doubt, ExecutionState.STARTED, now_ms=6) is None
-    assert with_outcome(doubt, ExecutionState.ENDED, now_ms=6) is not None
-    assert with_outcome(an_approval(), ExecutionState.ENDED, now_ms=6) is None
+    assert with_outcome(doubt, ExecutionState.STARTED, fence=0, now_ms=6) is None
+    assert with_outcome(doubt, ExecutionState.ENDED, fence=0, now_ms=6) is not None
+    assert with_outcome(an_approval(), ExecutionState.ENDED, fence=0, now_ms=6) is None

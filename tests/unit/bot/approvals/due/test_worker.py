@@ -111,6 +111,7 @@ async def marked(office: Office, approval: Approval) -> Approval:
         approval.key,
         with_outcome,
         state=ExecutionState.ENDED,
+        fence=9,
         now_ms=office.clock(),
     )
     assert stored is not None
@@ -215,7 +216,7 @@ async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_o
         taken = await approvals.claim(name, owner="other", now_ms=now, until_ms=now + 15_000)
         assert taken is not None
         await approvals.release(name, fence=taken.fence, due_ms=None)
-        await write(approvals, name, with_outcome, state=ExecutionState.ENDED, now_ms=now)
+        await write(approvals, name, with_outcome, state=ExecutionState.ENDED, fence=9, now_ms=now)
         others.append(asyncio.create_task(office.attendance.attend(name)))
         await asyncio.sleep(0)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agents import ToolOutcome
+from agents.core.errors import CheckpointConflictError
 from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
 from agents.core.scope import Park, StartingCall
 from agents.models import call
@@ -18,8 +19,9 @@ from bot.approvals.disclosure import Surface
 from bot.approvals.execution import can_take_back
 from bot.freezes.rules import CallScope
 from bot.freezes.starts import Frozen, StartSwitch
-from bot.records.approval import Approval, Decision, ExecutionState, Status
+from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
 from bot.records.switch import FreezeScope
+from bot.records.thread import Thread
 from bot.threads.runs.call_records import CallRecords
 from bot.threads.runs.calls import Calls
 from storage.errors import StoreUnavailableError
@@ -52,17 +54,32 @@ class Payment:
             surface=Surface.CARD,
         )
         payment = cls(office, decided, quick)
-        await payment.records.watch(TURN, known=[decided])
+        await payment.watch(fence=1)
         return payment
 
-    async def start(self, **more: Any) -> object:
+    async def watch(self, *, fence: int) -> Thread:
+        """Claim the thread, and read what it has decided."""
+        thread = await self.storage.threads.get(THREAD_ID)
+        claimed = thread.changed(fence=fence)
+        await self.records.watch(claimed)
+        return claimed
+
+    async def taken_over(self) -> Calls:
+        """Let a second process have the thread; the calls of the first one, which stood still."""
+        first = self.calls
+        self.records = replace(self.records, _turns={})
+        self.calls = replace(first, owner="second", records=self.records)
+        await self.watch(fence=2)
+        return first
+
+    async def start(self, *, again: Approval | None = None, **more: Any) -> object:
         return await self.calls.start(
             StartingCall(
                 checkpoint_id=TURN,
                 address=self.approval.address,
                 tool="pay",
                 arguments={"to": "Mia", "amount": 5},
-                decisions=(self.approval.interrupt_id,),
+                decisions=((again or self.approval).interrupt_id,),
                 **more,
             )
         )
@@ -106,7 +123,7 @@ async def test_nothing_is_drawn_any_more_of_a_turn_that_is_forgotten(storage: Sq
     payment = await Payment.approved(storage, SLOW)
     await payment.start()
     (task,) = payment.records._turns[TURN].showing.values()
-    payment.records.forget(TURN)
+    payment.records.forget(await storage.threads.get(THREAD_ID))
     await asyncio.wait([task])
     assert payment.drawn == []
 
@@ -143,9 +160,7 @@ async def test_a_start_that_led_to_nothing_may_be_repeated_by_another_process(
 ) -> None:
     payment = await Payment.approved(storage)
     await payment.start()  # its process dies before the journal
-    payment.records = replace(payment.records, _turns={})
-    payment.calls = replace(payment.calls, owner="second", records=payment.records)
-    await payment.records.watch(TURN)
+    await payment.taken_over()
     assert isinstance(await payment.start(), dict)
     [newest] = payment.records.watched(TURN)
     assert (newest.execution.state, newest.execution.runner) == (ExecutionState.STARTED, "second")
@@ -157,13 +172,12 @@ async def test_a_process_that_stood_still_parks_no_call_that_another_one_has_sta
     payment, take = await Payment.approved(storage), StartSwitch.take_number
     freezes = payment.office.freezes
     freeze = (await freezes.freeze(FreezeScope(), by=ADA, why="Incident.")).freeze
-    first = payment.calls
 
     async def stood_still(switch: StartSwitch, call: CallScope) -> int | Frozen:
         frozen = await take(switch, call)
         monkeypatch.undo()
         await freezes.lift(freeze.id, by=ADA, why="Over.")
-        payment.calls = replace(first, owner="second")
+        await payment.taken_over()
         assert isinstance(await payment.start(may_park=True), dict)
         return frozen
 
@@ -172,6 +186,57 @@ async def test_a_process_that_stood_still_parks_no_call_that_another_one_has_sta
     stored = await storage.approvals.get(payment.approval.approval_id)
     assert (stored.execution.state, stored.execution.runner) == (ExecutionState.STARTED, "second")
     assert not can_take_back(stored)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_process_that_stood_still_starts_no_call_that_another_one_has_started(
+    storage: SqliteStores, is_late: bool
+) -> None:
+    payment = await Payment.approved(storage)
+    first = await payment.taken_over()
+    assert isinstance(await payment.start(may_park=True), dict)
+    stored = await storage.approvals.get(payment.approval.approval_id)
+    freezes = payment.office.freezes
+    await freezes.freeze(FreezeScope(), by=ADA, why="Incident.")
+    if is_late:  # the decision has become too old, and would lapse
+        payment.office.clock.forward(hours=3)
+    payment.calls = first
+    with pytest.raises(CheckpointConflictError):
+        await payment.start(may_park=True)
+    assert await storage.approvals.get(stored.approval_id) == stored
+    entries = [entry.action for entry in await storage.audit.of_thread(THREAD_ID, limit=99)]
+    assert not {"parked", "lapsed"} & {*entries}
+
+
+async def test_a_run_again_that_did_not_start_leaves_the_doubt(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage)
+    await payment.start()
+    await payment.doubt()
+    before = await storage.approvals.get(payment.approval.approval_id)
+    again = before.changed(
+        approval_id=f"apr_{1:032x}",
+        asker=before.asker.changed(interrupt_id=f"00000000-0000-0000-0000-{1:012x}"),
+        kind=Kind.DOUBT,
+        execution=Execution(),
+    )
+    await storage.approvals.insert(again)
+    await payment.watch(fence=2)
+    back = _failing(payment.calls, "audit")
+    with pytest.raises(StoreUnavailableError):
+        await payment.start(again=again)
+    back()
+    after = await storage.approvals.get(before.approval_id)
+    assert after.execution == before.execution.changed(fence=2)
+
+
+async def test_a_lost_lease_does_not_end_the_records_of_a_newer_one(storage: SqliteStores) -> None:
+    payment = await Payment.approved(storage)
+    old = await payment.watch(fence=1)
+    await payment.watch(fence=2)
+    await payment.start()
+    payment.records.forget(old)
+    await payment.end()
+    assert await payment.state() is ExecutionState.ENDED
 
 
 @pytest.mark.parametrize("outcome", [ToolOutcome.RAN, ToolOutcome.FAILED])
