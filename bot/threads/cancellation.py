@@ -114,11 +114,14 @@ _FATES = ("ran", "finished", "failed", "doubt", "left")
 
 
 def _titles(calls: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
-    """Return the titles of calls by what became of them; the newest word about each counts."""
+    """Return the titles of calls by what became of them; the newest word about each counts.
+
+    What may have run is not said to be left because people were asked again.
+    """
     fates: dict[str, tuple[str, str]] = {}
     for approval in calls:
-        fate = _fate(approval)
-        if fate:
+        fate, (before, _) = _fate(approval), fates.get(approval.address, ("", ""))
+        if fate and not (fate == "left" and before == "doubt"):
             fates[approval.address] = fate, _title(approval)
     return {fate: [title for known, title in fates.values() if known == fate] for fate in _FATES}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
-from agents.core.scope import Park
+from agents.core.scope import Park, StartingCall
 from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Allow, RulePolicy
@@ -361,6 +361,28 @@ async def test_a_stop_says_of_a_call_in_doubt_that_it_may_have_run(storage: Sqli
     office, _ = await doubted(storage)
     await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
     assert office.shown() == ["Stopped by urosa. May have run, please check: Pay 5 to Mia."]
+
+
+async def test_a_stop_says_of_a_refused_run_again_that_the_call_may_have_run(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = Calls.start
+
+    async def slow(calls: Calls, call: StartingCall) -> object:
+        checked = await check(calls, call)
+        if call.only_checks:  # time passes before the start
+            office.clock.forward(hours=3)
+        return checked
+
+    monkeypatch.setattr(Calls, "start", slow)
+    office, doubt = await doubted(storage)
+    await office.decide(doubt, Status.APPROVED, answers={"choice": "again", "result": ""})
+    anew = await office.the_approval()
+    assert anew.kind is Kind.APPROVAL
+    await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
+    assert office.shown() == ["Stopped by urosa. May have run, please check: Pay 5 to Mia."]
+    call = (await of_turn(storage.approvals, doubt.checkpoint_id))[0]
+    assert "*May have run*" in shown(card_for(call, approvers_text="").blocks)
 
 
 @pytest.mark.usefixtures("comes")
