@@ -15,7 +15,10 @@ _ASSERTIONS = {
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
     *("oneOf", "anyOf", "$ref"),
 }
-_ANNOTATIONS = {"title", "description", "default", "format", "$defs", "examples", "deprecated"}
+_ANNOTATIONS = {
+    *("title", "description", "default", "format", "$defs", "examples", "deprecated"),
+    "readOnly",  # the form shows such a value, and does not let people change it
+}
 _KEPT = _ASSERTIONS | _ANNOTATIONS
 
 Fault = tuple[str, str]

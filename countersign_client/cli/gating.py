@@ -91,8 +91,9 @@ class _Gating:
             "run_timeout": RUN_TIMEOUT,
         }
         if pieces:
-            texts = {name: {"type": "string"} for name in pieces}
-            schema = {"type": "object", "properties": texts, "required": list(pieces)}
+            parts: dict[str, Any] = {name: {"readOnly": True} for name in call}
+            parts |= {name: {"type": "string"} for name in pieces}
+            schema = {"type": "object", "properties": parts, "required": list(pieces)}
             members |= {"kind": "edit", "schema": schema}
         done = decided(self._process, client, self._options, members)
         pieces = _decided_pieces(done, pieces)

@@ -265,7 +265,7 @@ async def test_people_edit_a_text_of_a_command_before_it_runs(tmp_path: Path) ->
         await stage.click("Ada", card, EDIT)
         view = await stage.modal("Ada")
         labels = [block["label"]["text"] for block in view["blocks"] if block["type"] == "input"]
-        assert labels[0].lower() == "replicas"
+        assert labels == ["Replicas"]
         await stage.sandbox.submit(stage.user("Ada"), view, values_of(view, replicas="5"))
         printed, said = await job.communicate()
         assert (job.returncode, printed) == (0, b"scaled to=5\n"), said

@@ -45,7 +45,7 @@ _SAFE_INTEGER = 2**53
 class FieldKind(StrEnum):
     """The kind of input for an argument."""
 
-    FIXED = "fixed"  # a secret, or too long: cannot be edited
+    FIXED = "fixed"  # a secret, read-only, or too long: cannot be edited
     TEXT = "text"
     LINES = "lines"
     LIST = "list"  # one entry per line
@@ -195,7 +195,7 @@ def plain_number(value: float | Decimal) -> str:
 
 def _field(index: int, leaf: Leaf, schema: Schema, masks: Names) -> Field:
     value = leaf.value
-    if value is not Missing.MISSING and _is_masked(leaf, masks):
+    if value is not Missing.MISSING and (leaf.node.get("readOnly") or _is_masked(leaf, masks)):
         kind, initial, choices = _fixed(leaf, masks)
     else:
         kind, initial, choices = _shape(leaf.node, schema, value)

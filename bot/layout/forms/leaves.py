@@ -17,7 +17,7 @@ Path = tuple[str, ...]
 """Names of an argument and of the nested fields, outermost first."""
 
 _DEPTH = 4
-_UNIONS = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "enum", "const"})
+_WHOLE = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "readOnly"})
 
 
 class Missing(Enum):
@@ -128,7 +128,7 @@ def _has_fields(node: Schema, value: object) -> bool:
     properties = node.get("properties")
     if node.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
         return False
-    if node.get("additionalProperties") or node.get("patternProperties") or _UNIONS & node.keys():
+    if node.get("additionalProperties") or node.get("patternProperties") or _WHOLE & node.keys():
         return False
     if isinstance(value, Mapping):
         return value.keys() <= properties.keys()

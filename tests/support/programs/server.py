@@ -31,7 +31,7 @@ KEPT = {
     *("type", "properties", "required", "additionalProperties", "items", "enum", "const"),
     *("default", "title", "description", "minimum", "maximum", "exclusiveMinimum"),
     *("exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format"),
-    *("minItems", "maxItems", "uniqueItems", "oneOf", "anyOf", "$ref", "$defs"),
+    *("minItems", "maxItems", "uniqueItems", "oneOf", "anyOf", "$ref", "$defs", "readOnly"),
 }
 Policy = Literal["ask", "allow", "deny", "nobody"]
 

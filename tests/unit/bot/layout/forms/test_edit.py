@@ -94,6 +94,24 @@ def test_untouched_form_gives_exactly_what_was_there(
 
 
 @pytest.mark.parametrize(
+    ("node", "value"),
+    [
+        ({"type": "string", "readOnly": True}, "abc"),
+        ({"readOnly": True}, ["./deploy.sh", "plan.bin"]),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "readOnly": True}, {"a": "b"}),
+        ({"anyOf": [{"type": "integer"}, NULL], "readOnly": True}, None),
+    ],
+)
+def test_a_value_that_is_read_only_is_shown_and_stays(node: dict[str, Any], value: object) -> None:
+    schema = {"type": "object", "properties": {"x": node, "y": {"type": "string"}}}
+    current = {"x": value, "y": "old"}
+    fixed, open_ = blocks_of(schema, current)
+    assert (fixed["type"], open_["type"]) == ("context", "input")
+    forged = {**submitted([open_], argument_1="new"), "argument_0": {ActionId.VALUE: pick(0)}}
+    assert read_edit_form(schema, current, forged) == EditResult(arguments={"x": value, "y": "new"})
+
+
+@pytest.mark.parametrize(
     "node",
     [
         {"type": "string"},
