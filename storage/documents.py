@@ -32,6 +32,7 @@ from pydantic import (
     PlainValidator,
     ValidationInfo,
 )
+from pydantic.fields import FieldInfo
 
 from agents.core.codec import to_text, well_formed
 from agents.core.digest import check_keys
@@ -208,14 +209,12 @@ class Part(BaseModel):
             TypeError: A field does not exist.
             ValueError: A value of free JSON is not JSON data.
         """
-        if unknown := changes.keys() - type(self).model_fields.keys():
+        cleaners = _cleaners(type(self))
+        if unknown := changes.keys() - cleaners.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        for name in changes.keys() & _texts(type(self)):
-            changes[name] = well_formed(changes[name])
-        for name in changes.keys() & _free(type(self)).keys():
-            value = _copy_free(changes[name])
-            is_free = value is None or _free(type(self))[name] is _FREE
-            changes[name] = value if is_free else _object(value)
+        for name, value in changes.items():
+            if (clean := cleaners[name]) is not None:
+                changes[name] = clean(value)
         return self.model_copy(update=changes)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
@@ -224,22 +223,18 @@ class Part(BaseModel):
 
 
 @functools.cache
-def _texts(kind: type[Part]) -> frozenset[str]:
-    """Return the names of the fields with free text."""
-    return frozenset(
-        name for name, model_field in kind.model_fields.items() if _TEXT in model_field.metadata
-    )
+def _cleaners(kind: type[Part]) -> Mapping[str, Callable[[Any], object] | None]:
+    """Return what each field makes of a new value: None for fields without free text or JSON."""
+    return {name: _cleaner(model_field) for name, model_field in kind.model_fields.items()}
 
 
-@functools.cache
-def _free(kind: type[Part]) -> dict[str, object]:
-    """Return the fields with free JSON: `_FREE` or `_OBJECT`, by name."""
-    return {
-        name: mark
-        for name, model_field in kind.model_fields.items()
-        for mark in (*model_field.metadata, *_marks(model_field.annotation))
-        if mark is _FREE or mark is _OBJECT
-    }
+def _cleaner(model_field: FieldInfo) -> Callable[[Any], object] | None:
+    marks = [*model_field.metadata, *_marks(model_field.annotation)]
+    if _TEXT in model_field.metadata:
+        return well_formed
+    if _OBJECT in marks:
+        return lambda value: None if value is None else _object(_copy_free(value))
+    return _copy_free if _FREE in marks else None
 
 
 def _marks(annotation: object) -> Iterator[object]:
@@ -360,6 +355,7 @@ class Collection(ABC, Generic[D]):
         self.known: LRUCache[str, D] = LRUCache(_KNOWN)
         self.may_claim = True
         self._is_work = issubclass(kind, WorkDocument)
+        self._body_fields = kind.model_fields.keys() - columns_of(kind)
         self._reader = reader_of(kind)
 
     async def get(self, key: str) -> D:
@@ -423,9 +419,7 @@ class Collection(ABC, Generic[D]):
             changes["due_ms"] = due_of(new)
         held = {} if fence is None else _held(fence)
         differing = frozenset(
-            name
-            for name in self.kind.model_fields.keys() - columns_of(self.kind)
-            if getattr(new, name) is not getattr(based_on, name)
+            name for name in self._body_fields if getattr(new, name) is not getattr(based_on, name)
         )
         if not await self._change(where | held, changes, (body, differing)):
             self.known.pop(new.key, None)
@@ -931,14 +925,20 @@ def _body_of(document: Document) -> Body:
         body = document.model_dump(
             mode="json", exclude_defaults=True, exclude=set(columns_of(kind)), warnings=False
         )
-        missing = {kind.spec.key, *indexed(kind)} & kind.model_fields.keys() - body.keys()
-        if missing:
-            body |= document.model_dump(mode="json", include=set(missing), exclude_none=True)
     except ValueError as error:
         raise RecordRefusedError(f"the {kind.spec.noun} is not JSON data") from error
     if any(isinstance(value, int) and not -_INT64 <= value < _INT64 for value in body.values()):
         raise RecordRefusedError(f"the {kind.spec.noun} has a number that is too large")
-    return body
+    return {**_indexed_defaults(kind), **body}
+
+
+@functools.cache
+def _indexed_defaults(kind: type[Document]) -> Body:
+    """Return the default values of the key and the indexed fields as JSON data, without None."""
+    names = {kind.spec.key, *indexed(kind)} & kind.model_fields.keys()
+    return kind.model_construct().model_dump(
+        mode="json", include=names, exclude_none=True, warnings=False
+    )
 
 
 @functools.cache

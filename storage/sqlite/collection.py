@@ -46,6 +46,7 @@ class SqliteCollection(Collection[D]):
         self._database = database
         self._table = kind.spec.name
         self._fields = sorted(columns_of(kind))
+        self._constant = sorted({kind.spec.key, *kind.spec.content})
         own = ("id", "v", *self._fields, "quarantined_by", "quarantine_reason")
         self._names = {name: f'"{name}"' for name in indexed(kind)} | {name: name for name in own}
         self._chosen = ", ".join((*own, "content", "body"))
@@ -166,9 +167,8 @@ class SqliteCollection(Collection[D]):
 
     def _parts(self, body: Body) -> tuple[Body, Body]:
         """Return the key and the constant fields, and the rest."""
-        constant = {self.kind.spec.key, *self.kind.spec.content}
-        content = {name: body[name] for name in sorted(constant & body.keys())}
-        return content, {name: value for name, value in body.items() if name not in constant}
+        content = {name: body[name] for name in self._constant if name in body}
+        return content, {name: value for name, value in body.items() if name not in content}
 
     def _where(self, where: Where) -> tuple[str, dict[str, object]]:
         return conditions(where, self._names, self._constants)
