@@ -155,8 +155,9 @@ async def play(arguments: argparse.Namespace, seed: int, points: tuple[str, ...]
             else range(0, arguments.threads, CRASHING_EACH),
             raising=0.0 if arguments.votes else arguments.raising,
             faults=arguments.faults if arguments.database == "sqlite" else 0.0,
-            # People need their time, most of all beside as many programs.
-            expire_s=40 + arguments.threads // (1 if arguments.programs else 4),
+            # People need their time; of programs, hasty requests expire soon.
+            expire_s=600 if arguments.programs else 40 + arguments.threads // 4,
+            wishes=(60, 15, 20, 0) if arguments.programs else (60, 15, 20, 5),
         )
         playing = kind(setting)
         await playing.run()

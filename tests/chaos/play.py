@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from bot.clock import system_clock
 from bot.commands.call import CUT_OFF
@@ -150,6 +150,8 @@ class Play:
     report: Report = field(default_factory=Report)
     jobs: dict[int, tuple[str, str]] = field(default_factory=dict)
     """By number: channel and ts of the message that asked for it."""
+    per_channel: ClassVar[int] = 4
+    """How many jobs a channel has."""
 
     def __post_init__(self) -> None:
         self.random = Random(self.setting.seed)  # noqa: S311 - not for secrets
@@ -176,7 +178,7 @@ class Play:
 
     async def run(self) -> Report:
         """Play until all is done, then look."""
-        begin = time.monotonic()
+        self._began_s = time.monotonic()
         await self.sandbox.start()
         self._make_channels()
         keep_alive: asyncio.Task[None] | None = None
@@ -203,7 +205,7 @@ class Play:
             for task in filter(None, (keep_alive, freezing)):
                 task.cancel()
             await self._stop_bots()
-            self.report.seconds = time.monotonic() - begin
+            self.report.seconds = time.monotonic() - self._began_s
             await self.sandbox.stop()
         return self.report
 
@@ -234,7 +236,7 @@ class Play:
     async def _freeze_now_and_then(self) -> None:
         """Freeze all, as `countersign freeze` does, look that nothing starts, and lift it."""
         while not self._is_over.is_set():
-            await self._pause(1, 4)
+            await self._until_next_freeze()
             try:
                 async with self._beside() as storage:
                     freezes = Freezes(
@@ -243,6 +245,9 @@ class Play:
                     await self._freeze_once(freezes)
             except StorageError:
                 continue  # there is no database yet, or it is away
+
+    async def _until_next_freeze(self) -> None:
+        await self._pause(1, 4)
 
     async def _freeze_once(self, freezes: Freezes) -> None:
         async def lift() -> None:
@@ -270,21 +275,26 @@ class Play:
 
     async def _keep_alive(self) -> None:
         """Start a bot in place of each that died, also while what is left comes to rest."""
-        kills = [
-            self.random.uniform(1, 3 + self.setting.threads / 4) for _ in range(self.setting.kills)
-        ]
-        begin = time.monotonic()
+        kills = [self._moment() for _ in range(self.setting.kills)]
         while True:
             for at, bot in enumerate(self.bots):
                 if not bot.is_alive():
                     self.report.deaths[self._cause(bot)] += 1
                     self.bots[at] = self._start_bot()
-            if kills and time.monotonic() - begin > min(kills):
+            if kills and self._passed() > min(kills):
                 kills.remove(min(kills))
                 victim = self.random.choice(self.bots)
                 self._names[victim.name] = "at any time"
                 victim.kill()
             await asyncio.sleep(0.05)  # other processes: there is no event to wait for
+
+    def _moment(self) -> float:
+        """A random moment of the play, in what `_passed` counts."""
+        return self.random.uniform(1, 3 + self.setting.threads / 4)
+
+    def _passed(self) -> float:
+        """Seconds since the play began."""
+        return time.monotonic() - self._began_s
 
     def _cause(self, bot: ForkServerProcess) -> str:
         """Where a bot died: as it wrote itself, or else from outside."""
@@ -401,7 +411,7 @@ class Play:
         people = [self.sandbox.user_id(name) for name in ("Rosa", "Ada", "Ben", "Gus")]
         bot = self.sandbox.user_id("countersign")
         self.channels = []
-        for number in range(max(3, self.setting.threads // 4)):
+        for number in range(max(3, self.setting.threads // self.per_channel)):
             channel = SlackChannel(id=f"C0CHAOS{number:03d}", name=f"chaos-{number}")
             channel.members.extend([*people, bot])
             self.sandbox.workspace.channels[channel.id] = channel

@@ -1,7 +1,7 @@
 """One program that asks, in a process of its own, and ends by SIGKILL as planned.
 
-Each of its jobs has an idempotency key, and nothing else that outlives the process. It writes what
-it saw and did to a journal, which only the test reads.
+All of its jobs die with it. Each has an idempotency key, and nothing else that outlives the
+process. It writes what it saw and did to a journal, which only the test reads.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ import asyncio
 import json
 import os
 import signal
+import ssl
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
+
+import httpx
 
 from countersign_client import (
     AlreadyStarted,
@@ -37,11 +41,18 @@ PLACES = ("asked", "waiting", "starting", "started", "acted", "reported")
 ENDED = frozenset({"ran", "failed", "not_run", "lapsed"})
 LONGEST_S = {"waiting": 2.0, "starting": 0.05}
 """Longest time in the middle of something until a program dies there, in seconds."""
+HASTY_S = 60
+"""Seconds after which a hasty request expires; the API takes no shorter time."""
 
 
 def mode_of(job: int) -> str:
     """Return the mode of execution of a job."""
     return MODES[job % len(MODES)]
+
+
+def is_hasty(job: int) -> bool:
+    """Whether a job asks for a decision within `HASTY_S`."""
+    return job % 11 == 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +65,8 @@ class ProgramPlan:
         urls: Addresses of the bots.
         key: Key of the program.
         journal: Path of the file that the test reads.
-        places: Where the process dies in each job, of `PLACES`; empty for nowhere.
+        place: Where the process dies, of `PLACES`; empty for nowhere.
+        number: The how-many-th time that one of its jobs reaches this place.
         seed: Of everything that is random.
     """
 
@@ -63,8 +75,34 @@ class ProgramPlan:
     urls: Sequence[str]
     key: str
     journal: str
-    places: Sequence[str]
+    place: str = ""
+    number: int = 1
     seed: int = 0
+
+
+@dataclass
+class Life:
+    """What the jobs of a process share: when it dies, and its connections."""
+
+    plan: ProgramPlan
+    http: httpx.AsyncClient
+    random: Random
+    reached: Counter[str] = field(default_factory=Counter)
+
+    def at(self, place: str) -> None:
+        """Reach a place; does not return when the process dies there."""
+        if self._ends(place):
+            _die()
+
+    def within(self, place: str) -> None:
+        """Begin something in the middle of which the process may die."""
+        if self._ends(place):
+            seconds = self.random.uniform(0, LONGEST_S[place])
+            asyncio.get_running_loop().call_later(seconds, _die)
+
+    def _ends(self, place: str) -> bool:
+        self.reached[place] += 1
+        return (place, self.reached[place]) == (self.plan.place, self.plan.number)
 
 
 @dataclass
@@ -73,18 +111,16 @@ class Job:
 
     number: int
     channel: str
-    place: str
-    plan: ProgramPlan
-    random: Random
+    life: Life
     is_over: bool = False
 
     async def do(self) -> None:
         """Ask, wait, start, act and report; begin again when no bot answers."""
+        plan, http = self.life.plan, self.life.http
         while not self.is_over:
-            url = self.random.choice(self.plan.urls)
+            url = self.life.random.choice(plan.urls)
             try:
-                async with AsyncCountersign(url, self.plan.key, patience=5) as client:
-                    await self._do_with(client)
+                await self._do_with(AsyncCountersign(url, plan.key, patience=5, http=http))
             except (Unreachable, ApiError, StillPending):
                 await asyncio.sleep(0.2)  # the next bot may live
         self._note("over")
@@ -92,9 +128,9 @@ class Job:
     async def _do_with(self, client: AsyncCountersign) -> None:
         request = await self._create(client)
         self._note("asked", id=request.id)
-        self._die_at("asked")
+        self.life.at("asked")
         while True:
-            self._die_within("waiting")
+            self.life.within("waiting")
             request = await client.wait(request)
             self._note("decided", status=request.status)
             if request.status != "approved" or request.execution.state in ENDED:
@@ -103,7 +139,8 @@ class Job:
             if await self._act(client, request):
                 self.is_over = True
                 return
-            await asyncio.sleep(0.2)  # people have to say what became of it, or lift a freeze
+            # People have to say what became of it, or lift a freeze.
+            await asyncio.sleep(self.life.random.uniform(0.2, 1.5))
             request = await client.get(request.id)
 
     async def _create(self, client: AsyncCountersign) -> Request:
@@ -115,6 +152,7 @@ class Job:
             arguments={"ref": f"job-{self.number}-1", "amount": 10},
             execution=mode_of(self.number),  # type: ignore[arg-type]
             channel=self.channel,
+            expires_in=HASTY_S if is_hasty(self.number) else None,
         )
 
     async def _act(self, client: AsyncCountersign, request: Request) -> bool:
@@ -127,7 +165,7 @@ class Job:
                 self._note("acted", arguments=arguments)
             return decision.usable
         asked_ms = _now_ms()
-        self._die_within("starting")
+        self.life.within("starting")
         try:
             run = await client.start(request, tool="pay", arguments=arguments)
         except AlreadyStarted:
@@ -138,32 +176,23 @@ class Job:
         except NotStarted as refusal:
             return isinstance(refusal, DecisionLapsed)
         self._note("started", generation=run.generation, token=run.token, asked_ms=asked_ms)
-        self._die_at("started")
+        self.life.at("started")
         self._note("acted", arguments=arguments, execution_id=run.execution_id)
-        self._die_at("acted")
+        self.life.at("acted")
         try:
             await client.report(request.id, "ran", "3 pods", token=run.token)
         except ApiError as error:  # people may have said what became of it
             if error.code != "result-known":
                 raise
-        self._die_at("reported")
+        self.life.at("reported")
         return True
 
     def _note(self, what: str, **facts: Any) -> None:
         """Append a line to the journal, in one write: lines of several processes do not mix."""
         line = json.dumps({"job": self.number, "what": what, "at_ms": _now_ms(), **facts})
-        file = os.open(self.plan.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        file = os.open(self.life.plan.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(file, f"{line}\n".encode())
         os.close(file)
-
-    def _die_at(self, place: str) -> None:
-        if place == self.place:
-            _die()
-
-    def _die_within(self, place: str) -> None:
-        if place == self.place:
-            seconds = self.random.uniform(0, LONGEST_S[place])
-            asyncio.get_running_loop().call_later(seconds, _die)
 
 
 def read_journal(path: Path) -> list[Mapping[str, Any]]:
@@ -183,10 +212,12 @@ def _die() -> None:
 async def main() -> None:
     """Do all jobs at once."""
     plan = ProgramPlan(**json.loads(os.environ[PLAN]))
-    async with asyncio.TaskGroup() as group:
-        for job, channel, place in zip(plan.jobs, plan.channels, plan.places, strict=True):
-            random = Random(f"{plan.seed} {job}")  # noqa: S311 - not for secrets
-            group.create_task(Job(job, channel, place, plan, random).do())
+    # One for all jobs, and without certificates, which take 30 ms to load: bots are on loopback.
+    bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    async with httpx.AsyncClient(verify=bare) as http, asyncio.TaskGroup() as group:
+        life = Life(plan, http, Random(plan.seed))  # noqa: S311 - not for secrets
+        for job, channel in zip(plan.jobs, plan.channels, strict=True):
+            group.create_task(Job(job, channel, life).do())
 
 
 def run() -> None:

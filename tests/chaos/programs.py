@@ -1,14 +1,17 @@
 """The chaos test with programs that ask: they, the bots and the database die while people decide.
 
-Each program is a process that is killed before and after it asks, starts, acts and reports; the
-next one with its keys goes on. A receiver of webhooks fails, too. At the end, each request must
-have one id and one end, each start one token, and each event must have arrived, in order.
+Each program is a process with several requests at once, and is killed before and after it asks,
+starts, acts and reports; the next one with its key goes on with all of them. A receiver of webhooks
+fails, too. At the end, each request must have one id and one end, each start one token, and each
+event must have arrived, in order.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+import time
 from collections import Counter
 from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,18 +26,32 @@ from bot.records.webhooks import WebhookEndpoint, new_secret
 from bot.stores import Stores
 from storage.errors import StorageError
 from tests.chaos import program
-from tests.chaos.play import AGAIN, GIVE_UP, RAN, Play, Report, buttons_that_act
-from tests.chaos.program import PLACES, ProgramPlan, mode_of, read_journal
+from tests.chaos.play import (
+    AGAIN,
+    APPROVE,
+    GIVE_UP,
+    RAN,
+    Play,
+    Report,
+    buttons_that_act,
+)
+from tests.chaos.program import HASTY_S, PLACES, ProgramPlan, is_hasty, mode_of
 from tests.chaos.receiver import WildReceiver, faults_of
 from tests.support.forked import fork_bot
 from tests.support.ports import free_port
 from tests.support.programs.keys import add_program
 from tests.support.stage import buttons
 
-EACH = 5
-"""Requests of one program."""
-LIVES = 20
-"""So often a program is begun with a plan to die; the last lives of all are over in time."""
+EACH = 20
+"""Requests of one program, at most; there are two programs at least."""
+LIVES = 6
+"""So many lives of each program end by a death; the one after them goes on to its end."""
+FREEZES = 10
+"""So many freezes, at most."""
+LAST_S = 20
+"""In the last seconds of hasty requests, people decide about every other one."""
+OUTSIDE = "outside"
+"""The place of a death by a kill from outside, wherever the program is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,7 @@ class Asked:
     Attributes:
         mode: Of the execution.
         ids: Of their request.
+        since_ms: When one first knew such an id; 0 before.
         ends: How it ended, each time that one read it.
         starts: Starts with their tokens.
         acts: The arguments with which they acted.
@@ -74,6 +92,7 @@ class Asked:
 
     mode: str
     ids: set[str] = field(default_factory=set)
+    since_ms: int = 0
     ends: set[str] = field(default_factory=set)
     starts: list[Start] = field(default_factory=list)
     acts: list[dict[str, Any]] = field(default_factory=list)
@@ -85,6 +104,7 @@ class Asked:
         match line["what"]:
             case "asked":
                 self.ids.add(line["id"])
+                self.since_ms = self.since_ms or line["at_ms"]
             case "decided":
                 self.ends.add(line["status"])
             case "started":
@@ -100,25 +120,35 @@ class Asked:
 class AskingPrograms(Play):
     """One run with programs."""
 
+    # A bot that starts asks for the members of each channel, and ends if Slack fails to say.
+    per_channel = EACH
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.asked = [Asked(mode=mode_of(job)) for job in range(self.setting.threads)]
         self.journal = self.setting.directory / "journal"
+        self.journal.touch()
+        self._read = 0
         self.receiver = WildReceiver(Random(self.setting.seed))  # noqa: S311 - not for secrets
         self._ports = [free_port() for _ in range(self.setting.processes)]
         self._taken: dict[int, str] = {}
         self._keys: list[str] = []
-        self._has_keys = asyncio.Event()
-        self._lines = 0
 
     def _rules(self) -> dict[str, str]:
         port = self._free_slot()
         self._taken[port] = f"bot-{len(self._names)}"
         return {
             **super()._rules(),
+            "COUNTERSIGN_CHANNELS": ",".join(self.channels),
             "COUNTERSIGN_API_PORT": str(port),
             "COUNTERSIGN_CALLBACK_PRIVATE": "127.0.0.0/8,::1/128",
         }
+
+    async def _until_next_freeze(self) -> None:
+        """Wait for some more decisions: each freeze, and its end, changes all cards."""
+        next_one = self._passed() + self.setting.threads / FREEZES
+        while self._passed() < next_one and not self._is_over.is_set():
+            await self._pause(0.1, 1)
 
     def _free_slot(self) -> int:
         """Return the port of a bot that died, or that was not started yet."""
@@ -144,8 +174,16 @@ class AskingPrograms(Play):
     def _people(self) -> list[Coroutine[Any, Any, None]]:
         return [*super()._people(), self._kill_database()]
 
+    def _moment(self) -> float:
+        return self.random.uniform(0, self.setting.threads)
+
+    def _passed(self) -> float:
+        """How many decisions programs have read: on a slow machine, deaths come as late."""
+        self._read_journal()
+        return sum(bool(asked.ends) for asked in self.asked)
+
     async def _make_keys(self) -> None:
-        count = -(-self.setting.threads // EACH)
+        count = max(2, -(-self.setting.threads // EACH))
         while len(self._keys) < count:
             try:
                 async with self._beside() as storage:
@@ -153,7 +191,6 @@ class AskingPrograms(Play):
                         self._keys.append(await self._add_program(storage, f"job-{number}"))
             except StorageError:
                 await asyncio.sleep(0.1)  # the first bot has not made the database yet
-        self._has_keys.set()
 
     async def _add_program(self, storage: Stores, name: str) -> str:
         """Store a program and its endpoint, and return its key."""
@@ -184,10 +221,9 @@ class AskingPrograms(Play):
         while jobs := self._open_jobs(number):
             life += 1
             log = self.setting.directory / f"program-{number}-{life}.log"
-            process = self._start_program(number, life, jobs, log)
-            # Some are killed from outside, wherever they are.
-            is_killed = life <= LIVES and self.random.random() < 0.2
-            left_s = self.random.uniform(0, 4) if is_killed else float("inf")
+            place = self.random.choice([*PLACES, OUTSIDE]) if life <= LIVES else ""
+            process = self._start_program(number, place, jobs, log)
+            left_s = self.random.uniform(0, 4) if place == OUTSIDE else float("inf")
             while process.is_alive():
                 await asyncio.sleep(0.05)  # another process: there is no event to wait for
                 left_s -= 0.05
@@ -203,41 +239,43 @@ class AskingPrograms(Play):
                 return
 
     def _open_jobs(self, number: int) -> list[int]:
-        jobs = range(number * EACH, min(self.setting.threads, (number + 1) * EACH))
+        jobs = range(number, self.setting.threads, len(self._keys))
         return [job for job in jobs if not self.asked[job].is_over]
 
     def _start_program(
-        self, number: int, life: int, jobs: list[int], log: Path
+        self, number: int, place: str, jobs: list[int], log: Path
     ) -> ForkServerProcess:
-        deadly = [*PLACES, *[""] * len(PLACES)] if life <= LIVES else [""]
         plan = ProgramPlan(
             jobs=jobs,
             channels=[self.channels[job % len(self.channels)] for job in jobs],
             urls=[f"http://127.0.0.1:{port}" for port in self._ports],
             key=self._keys[number],
             journal=str(self.journal),
-            places=self.random.choices(deadly, k=len(jobs)),
+            place=place,
+            number=self.random.randint(1, -(-len(jobs) // 2)),
             seed=self.random.randrange(1 << 30),
         )
         environ = {program.PLAN: json.dumps(asdict(plan))}
         return fork_bot(environ, log, run=program.run, name=log.stem)
 
     def _read_journal(self) -> None:
-        lines = read_journal(self.journal)
-        for line in lines[self._lines :]:
-            self.asked[line["job"]].add(line)
-        self._lines = len(lines)
+        with self.journal.open("rb") as file:
+            file.seek(self._read)
+            for text in file:
+                line = json.loads(text)
+                self.asked[line["job"]].add(line)
+            self._read = file.tell()
 
     async def _kill_database(self) -> None:
         """Kill the server of the database now and then, and start it again on its data."""
         server = self.setting.server
         if server is None:
             return
-        await self._has_keys.wait()
-        for _ in range(self.setting.kills):
-            await asyncio.sleep(self.random.uniform(1, 2 + self.setting.threads / 8))
-            if self._all_done():
-                return
+        for moment in sorted(self._moment() for _ in range(self.setting.kills)):
+            while self._passed() <= moment:
+                if self._all_done():
+                    return
+                await asyncio.sleep(0.05)  # people look now and then
             await asyncio.to_thread(server.kill)
             try:
                 await asyncio.sleep(self.random.uniform(0, 2))  # the time without a database
@@ -249,12 +287,17 @@ class AskingPrograms(Play):
         super()._end_trouble()
         self.receiver.is_wild = False
 
+    def _wish(self, card: dict[str, Any]) -> str:
+        """What people want of a card; they leave hasty requests alone, or decide at the last."""
+        number = _job_of(card)
+        if not is_hasty(number) or AGAIN in buttons(card):
+            return super()._wish(card)
+        is_late = time.time() - self.asked[number].since_ms / 1_000 > HASTY_S - LAST_S
+        return APPROVE if is_late and number % 2 else "nothing"
+
     def _doubt_wish(self, card: dict[str, Any]) -> str:
         """Somebody looks in the other system, and says what is true."""
-        number = next(
-            n for n in reversed(range(len(self.asked))) if f"job-{n}-1" in str(card["blocks"])
-        )
-        if self.asked[number].acts:
+        if self.asked[_job_of(card)].acts:
             return RAN
         return AGAIN if self.random.random() < 0.8 else GIVE_UP
 
@@ -393,3 +436,10 @@ class AskingPrograms(Play):
 
     def _wrong(self, name: str, what: str) -> None:
         self.report.wrong.append(f"{name}: {what}")
+
+
+def _job_of(card: dict[str, Any]) -> int:
+    """Return the number of the job that a card is about."""
+    match = re.search(r"job-(\d+)-1", str(card["blocks"]))
+    assert match is not None, card
+    return int(match[1])

@@ -111,7 +111,6 @@ async def test_5_a_program_that_died_gets_its_decision_by_its_key(
         urls=[house.url],
         key=house.key,
         journal=str(journal),
-        places=[""],
     )
     environ = {program.PLAN: json.dumps(asdict(plan))}
     first = fork_bot(environ, tmp_path / "first", run=program.run)
