@@ -95,6 +95,20 @@ def test_its_policy_has_no_faults(importable: None) -> None:
     assert main(argv, environ=environ, say=said.append) == 0, said
 
 
+@pytest.mark.parametrize("tool", ["look_up", "refund"])
+@pytest.mark.parametrize("origin", ["trigger", "schedule"])
+def test_its_policy_asks_about_each_call_of_a_thread_without_a_person(
+    tmp_path: Path, tool: str, origin: str
+) -> None:
+    said: list[str] = []
+    call = tmp_path / "call.json"
+    asked = {"tool": tool, "args": {}, "origin": origin, "world": {"tools": {tool: {}}}}
+    call.write_text(json.dumps(asked))
+    argv = ["policy", "explain", "--json", str(EXAMPLE / "policy.yaml"), str(call)]
+    assert main(argv, environ={}, say=said.append) == 0, said
+    assert json.loads(said[-1])["effect"] == "ask"
+
+
 def test_the_guide_replaces_each_id_that_the_policy_leaves_open() -> None:
     guide = (ROOT / "docs" / "how-to" / "run-in-docker.md").read_text("utf-8")
     left_open = set(re.findall(r"U0REPLACE\d", read("policy.yaml")))
