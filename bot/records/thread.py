@@ -81,6 +81,7 @@ class Thread(WorkDocument):
             Index(("active_ms",)),
             Index(where={"turn_open": True}),
             Index(("parked_ms", "parked_by"), {"parked_ms": {"$gt": 0}}),
+            Index(("start_id",), {"start_id": {"$gt": ""}}),
         ),
         content=frozenset({"requester_id", "created_ms", "agent"}),
     )
@@ -260,6 +261,11 @@ class ThreadStore:
             thread_id,
             lambda thread: thread.changed(model_use=change(thread.model_use)),
         )
+
+    async def of_start(self, start_id: str) -> Thread | None:
+        """Return the thread that a start has made; None if it has made none."""
+        page = await self.collection.find({"start_id": start_id}, limit=1)
+        return next(iter(page.documents), None)
 
     async def parked(self) -> Sequence[tuple[str, str]]:
         """Return the threads with calls that wait for the end of a freeze, oldest first.

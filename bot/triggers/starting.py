@@ -263,7 +263,7 @@ class ThreadStarts:
             if start.thread_id:
                 changed = await self._stop(start)
             elif start.ended or start.failure:
-                changed = await self._end(start)
+                changed = await self._stop_unnamed(start)
             else:
                 changed = await self._begin(start)
         except (DeliveryError, DirectoryError) as error:
@@ -288,6 +288,16 @@ class ThreadStarts:
             releases=True,
         )
         return stored is None or stored.due_ms is None or stored.due_ms > self.clock()
+
+    async def _stop_unnamed(self, start: ThreadStart) -> ThreadStart:
+        """Stop the thread of a process that died before the start named it, if that has input."""
+        thread = await self.storage.threads.of_start(start.id)
+        if thread is None or not (thread.turn or await self._has_new(thread.thread_id)):
+            return await self._end(start)
+        return await self._stop(start.begun(thread.thread_ts).changed(failure=""))
+
+    async def _has_new(self, thread_id: str) -> bool:
+        return bool(await self.storage.inbox.new(thread_id, limit=1))
 
     async def _end(self, start: ThreadStart) -> ThreadStart:
         """Tell the program that its start has begun no thread."""
@@ -376,7 +386,7 @@ class ThreadStarts:
             thread = await self.storage.threads.get(start.thread_id)
         except RecordNotFoundError:  # deleted
             return
-        if not thread.turn_open and not await self.storage.inbox.new(start.thread_id, limit=1):
+        if not thread.turn_open and not await self._has_new(start.thread_id):
             return
         await self._tell(start, f"{self.clock() // 1_000}.{start.fence:06d}", STOP, sender=sender)
         self.halt(start.thread_id)

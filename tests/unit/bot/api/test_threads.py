@@ -262,6 +262,40 @@ async def test_a_stop_while_a_thread_begins_outlives_the_process(
     assert "Stopped" in second.shown()[-1]
 
 
+@pytest.mark.parametrize("has_input", [True, False])
+async def test_a_thread_that_its_start_does_not_name_yet_is_stopped(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, has_input: bool
+) -> None:
+    """Its process dies between the storing of the thread and the note of it."""
+    office, tell = an_office(storage, ASKS, turns_of_model=PAYS), ThreadStarts._tell
+
+    async def killed(starts: ThreadStarts, *of_message: Any, **more: Any) -> None:
+        monkeypatch.setattr(ThreadStarts, "_tell", tell)
+        if has_input:
+            await tell(starts, *of_message, **more)
+        raise KilledError
+
+    monkeypatch.setattr(ThreadStarts, "_tell", killed)
+    with pytest.raises(KilledError):
+        await a_thread(office)
+    office.queue.drop()
+    second = an_office(
+        storage, ASKS, turns_of_model=PAYS, clock=office.clock, notifier=office.notifier, owner="b"
+    )
+    await second.later()
+    (start,) = office.notices.starts
+    second.notices.starts.append(start)
+    await programs_of(second).threads.stop(CI, start.id)
+    await second.later(minutes=1)
+    assert (await programs_of(second).threads.get(CI, start.id)).status == "stopped"
+    assert (await storage.threads.collection.find({"turn_open": True})).documents == []
+    assert [text for text in second.shown() if "Stopped" in text] == (
+        ["Stopped by the program ci. Didn't run: Pay 5 to Eve. Nothing that needed approval ran."]
+        if has_input
+        else []
+    )
+
+
 async def test_a_thread_is_stopped_when_its_time_is_over(storage: SqliteStores) -> None:
     office = an_office(storage, ASKS, turns_of_model=PAYS)
     started = await a_thread(office, expires_in=600)
