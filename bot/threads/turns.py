@@ -16,8 +16,10 @@ from agents.core.cancel import CancelInfo
 from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import NothingPendingError, UnknownInterruptError
 from agents.core.interrupt import TaskGroupInfo
+from agents.core.journal import notices_in
 from agents.core.messages import read_log, text_of
-from agents.runs.document import OpenRun, has_last_answer
+from agents.core.observers import WorkStarted
+from agents.runs.document import Claim, OpenRun, has_last_answer
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import has_ended
 from bot.audit.entries import resume_entries
@@ -290,6 +292,8 @@ class Turns:
         runner = await self.runners(work.thread)
         work.running = None
         await self.ending.note_told(work.thread, run.stored)
+        if held := await self._held_since_claim(work.thread, run):
+            return _waits(work, (), (), held=held.values())
         await self.call_records.watch(work.thread)
         self.presence.show(work.thread, thinking)
         with self._stoppable(work.thread) as running:
@@ -301,6 +305,21 @@ class Turns:
             known = {approval.interrupt_id for approval in opened}
             await self._asking.request(work, segment.contexts, known=known)
         return Progress.AGAIN
+
+    async def _held_since_claim(self, thread: Thread, run: OpenRun) -> dict[str, str]:
+        """Return the freezes that cover decided steps that a dead process has not begun."""
+        answers = Claim.from_text(run.stored.claim).answers
+        notices = notices_in(run.checkpoint_id, run.stored.journal)
+        begun = {notice.address for notice in notices if isinstance(notice, WorkStarted)}
+        opened = await open_of(self.storage.approvals, thread.thread_id) if answers else ()
+        told = [
+            approval
+            for approval in opened
+            if approval.interrupt_id in answers
+            and not any(map(question_of(approval).lets_run, begun))
+        ]
+        infos = {context.id: context.info for context in run.pending()}
+        return await self.calls.held(thread, told, infos, is_told=True)
 
     async def _resume(self, work: ThreadPass, run: OpenRun) -> Progress:
         """Resume the run with all decisions that it has not received."""

@@ -305,9 +305,14 @@ class Calls:
         return answers
 
     async def held(
-        self, thread: Thread, decided: Iterable[Approval], infos: Mapping[str, object]
+        self,
+        thread: Thread,
+        decided: Iterable[Approval],
+        infos: Mapping[str, object],
+        *,
+        is_told: bool = False,
     ) -> dict[str, str]:
-        """Return the decisions that their run must not hear of while a freeze covers their work.
+        """Return the decisions that their run must not go on with while a freeze covers their work.
 
         The work of a node or a stage cannot wait once its run goes on: people would be asked again
         and again. So the decision waits, and is judged at the start after the lifting; so does one
@@ -315,8 +320,10 @@ class Calls:
 
         Args:
             thread: As claimed.
-            decided: Decisions that the run has not heard of.
+            decided: Decisions whose work has not begun.
             infos: What was asked, by interrupt id.
+            is_told: Whether the run has heard of them, in a process that died. Nobody can take
+                them back any more, as people can a parked call.
 
         Returns:
             Ids of freezes, by interrupt id.
@@ -326,7 +333,7 @@ class Calls:
         """
         waiting: dict[str, str] = {}
         for approval in decided:
-            is_call = isinstance(infos[approval.interrupt_id], CallInfo | LimitInfo)
+            is_call = isinstance(infos.get(approval.interrupt_id), CallInfo | LimitInfo)
             if is_call or approval.kind is Kind.QUESTION or not lets_run(approval):
                 continue
             frozen = await self.switch.covering(scope_of_approval(approval, ()))
@@ -342,10 +349,14 @@ class Calls:
                 may_have_run=approval.kind is Kind.DOUBT,
             )
             write = partial(held, call=call, fence=thread.fence, now_ms=now)
-            if await update_or_none(self.storage.approvals, name, write, writes_due=True):
-                entry = parked_entry(frozen, key=name, at_ms=now, about=approval)
-                await self.storage.audit.append(entry)
+            is_shown = call.may_have_run or not is_told
+            approvals = self.storage.approvals
+            if is_shown and await update_or_none(approvals, name, write, writes_due=True):
                 self.redraw(name)
+            # Also if a process has written it before: it may have died before this.
+            await self.storage.audit.append(
+                parked_entry(frozen, key=name, at_ms=now, about=approval)
+            )
         return waiting
 
     async def _taken_back(self, thread: Thread) -> dict[str, Approval]:

@@ -41,7 +41,7 @@ async def lift(office: Office, name: str = "f1") -> None:
     await office.later()
 
 
-async def nothing(*_: object) -> dict[str, str]:
+async def nothing(*_: object, **__: object) -> dict[str, str]:
     return {}
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
 
 from agents import Agent, ScriptedModel, tool
 from agents.core.asking.answers import ApprovalResult
+from agents.core.scope import StartingCall
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import AnsweringModel, call, say
 from agents.prebuilt import create_react_agent
 from bot.approvals.execution import can_take_back
 from bot.people.approvers import approvers_of
-from bot.records.approval import Approval, Kind, Status
+from bot.records.approval import Approval, ExecutionState, Kind, Status
+from bot.records.approval_queries import of_turn
 from bot.records.switch import FreezeScope
 from bot.slack.cards.card_for import card_for
+from bot.threads.runs.calls import Calls
+from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, ROOT, KilledError, Office
 
 ACTED: list[str] = []
 
@@ -167,6 +171,106 @@ async def test_a_step_in_doubt_waits_for_the_end_of_a_freeze_and_is_not_asked_ag
     await office.later()
     assert ACTED == ["deleted", "deleted"]
     assert "lapsed" not in await office.acts()
+
+
+@pytest.fixture
+def dies_at_start(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Kill the process once at the next start, before that is on record; call it to begin."""
+    start, left = Calls.start, list[int]()
+
+    async def killed(calls: Calls, work: StartingCall) -> object:
+        if left and left.pop():
+            raise KilledError
+        return await start(calls, work)
+
+    monkeypatch.setattr(Calls, "start", killed)
+    return lambda: left.append(1)
+
+
+async def recovered_in_freeze(
+    office: Office, asked: Approval, **decision: Any
+) -> tuple[Office, str]:
+    """A process dies right before it starts a decided step; another one finds a freeze."""
+    with pytest.raises(KilledError):
+        await office.decide(asked, **decision)
+    office.queue.drop()
+    again = Office(office.storage, [], clock=office.clock, make_agent=office.make_agent, owner="b")
+    frozen = await again.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    for _ in range(3):
+        await again.later(minutes=1)
+    assert await again.open_approvals() == []
+    assert (await again.acts()).count("parked") == 1
+    return again, frozen.freeze.id
+
+
+async def test_a_run_again_that_is_recovered_in_a_freeze_is_not_asked_again(
+    storage: SqliteStores, dies_at_start: Callable[[], None]
+) -> None:
+    office, _, doubt = await in_doubt(storage)
+    dies_at_start()
+    office, freeze = await recovered_in_freeze(office, doubt, answers={"choice": "again"}, by=BEN)
+    waits = await storage.approvals.get(doubt.approval_id)
+    assert "frozen, nothing starts" in card_for(waits, approvers_text="").text
+    assert not can_take_back(waits)
+    await office.freezes.lift(freeze, by=BEN, why="Over.")
+    await office.later()
+    assert ACTED == ["deleted", "deleted"]
+    assert "lapsed" not in await office.acts()
+
+
+async def test_a_step_that_is_recovered_in_a_freeze_is_not_asked_again(
+    storage: SqliteStores, dies_at_start: Callable[[], None]
+) -> None:
+    ACTED.clear()
+    office = Office(storage, [], make_agent=a_node)
+    asked = await office.asked("<@UBOT> go")
+    dies_at_start()
+    office, freeze = await recovered_in_freeze(office, asked, by=ADA)
+    # Its run has heard of the decision, so nobody can take that back.
+    assert not can_take_back(await storage.approvals.get(asked.approval_id))
+    await office.freezes.lift(freeze, by=BEN, why="Over.")
+    await office.later()
+    assert ACTED == ["deleted"]
+    assert "lapsed" not in await office.acts()
+
+
+async def test_a_stop_ends_a_step_that_is_recovered_in_a_freeze(
+    storage: SqliteStores, dies_at_start: Callable[[], None]
+) -> None:
+    office, _, doubt = await in_doubt(storage)
+    dies_at_start()
+    office, freeze = await recovered_in_freeze(office, doubt, answers={"choice": "again"}, by=BEN)
+    await office.hear("stop", ts="1900.000100", thread_ts=ROOT)
+    assert "May have run, please check: " in office.shown()[-1]
+    await office.freezes.lift(freeze, by=BEN, why="Over.")
+    await office.later()
+    assert ACTED == ["deleted"]
+    for ended in await of_turn(storage.approvals, doubt.checkpoint_id):
+        assert ended.execution.state is ExecutionState.DOUBT
+
+
+async def test_i12_a_process_that_dies_before_the_audit_of_a_held_decision_leaves_that_to_others(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ACTED.clear()
+    office = Office(storage, [], make_agent=a_node)
+    asked = await office.asked("<@UBOT> go")
+    await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    append = storage.audit.append
+
+    async def killed(*entries: AuditEntry) -> None:
+        if entries[0].action == "parked":
+            raise KilledError
+        await append(*entries)
+
+    monkeypatch.setattr(storage.audit, "append", killed)
+    with pytest.raises(KilledError):
+        await office.decide(asked, by=ADA)
+    office.queue.drop()
+    monkeypatch.undo()
+    again = Office(storage, [], clock=office.clock, make_agent=a_node, owner="b")
+    await again.later(minutes=1)
+    assert (await again.acts()).count("parked") == 1
 
 
 async def test_people_tell_in_a_freeze_that_a_step_ran(storage: SqliteStores) -> None:
