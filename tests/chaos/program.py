@@ -82,10 +82,10 @@ class ProgramPlan:
 
 @dataclass
 class Life:
-    """What the jobs of a process share: when it dies, and its connections."""
+    """What the jobs of a process share: when it dies, and a client for each bot."""
 
     plan: ProgramPlan
-    http: httpx.AsyncClient
+    clients: Sequence[AsyncCountersign]
     random: Random
     reached: Counter[str] = field(default_factory=Counter)
 
@@ -116,11 +116,9 @@ class Job:
 
     async def do(self) -> None:
         """Ask, wait, start, act and report; begin again when no bot answers."""
-        plan, http = self.life.plan, self.life.http
         while not self.is_over:
-            url = self.life.random.choice(plan.urls)
             try:
-                await self._do_with(AsyncCountersign(url, plan.key, patience=5, http=http))
+                await self._do_with(self.life.random.choice(self.life.clients))
             except (Unreachable, ApiError, StillPending):
                 await asyncio.sleep(0.2)  # the next bot may live
         self._note("over")
@@ -215,7 +213,8 @@ async def main() -> None:
     # One for all jobs, and without certificates, which take 30 ms to load: bots are on loopback.
     bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     async with httpx.AsyncClient(verify=bare) as http, asyncio.TaskGroup() as group:
-        life = Life(plan, http, Random(plan.seed))  # noqa: S311 - not for secrets
+        clients = [AsyncCountersign(url, plan.key, patience=5, http=http) for url in plan.urls]
+        life = Life(plan, clients, Random(plan.seed))  # noqa: S311 - not for secrets
         for job, channel in zip(plan.jobs, plan.channels, strict=True):
             group.create_task(Job(job, channel, life).do())
 

@@ -22,8 +22,10 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
         __name__,
+        "anyio._backends._asyncio",  # what httpx loads for its first call
         "bot.commands.run",
         "bot.main",
+        "httpcore",
         "storage.mongo.storage",
         "tests.chaos.process",
         "tests.chaos.program",
