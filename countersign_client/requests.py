@@ -310,9 +310,9 @@ class AlreadyStarted(NotStarted):
 
 
 class DecisionLapsed(NotStarted):
-    """It was approved too long ago, or may not be acted on now. Ask again with a new key."""
+    """It was approved, but too long ago, or a freeze or the policy forbids it now."""
 
-    _refused = "was approved, and the decision may not be used any more"
+    _refused = "was approved, but may not run now"
 
 
 class Frozen(NotStarted):

@@ -47,7 +47,8 @@ def text_for_model(error: NotApproved | NotStarted) -> str:
 _UNKNOWN = "Not run: Countersign did not allow it."
 _TEXTS: dict[type[Exception], str] = {
     Cancelled: "Not run: the request was withdrawn. This is no rejection.",
-    DecisionLapsed: "Not run: it was approved, but too long ago or not for now. Ask again.",
+    DecisionLapsed: "Not run: it was approved, but too long ago, or a freeze forbids it now. "
+    "Make the same call again later. This is no rejection.",
     Frozen: "Not run: an admin has frozen all starts.",
     DigestMismatch: "Not run: it is not what people approved.",
 }

@@ -528,7 +528,8 @@ def _already(approval: Approval) -> ApiProblemError:
 
 
 def _frozen(approval: Approval, frozen: Frozen) -> ApiProblemError:
-    detail = f"{frozen.freeze.why} Nothing starts until people lift the freeze. Try again later."
+    detail = "Nothing starts until people lift the freeze. Try again later."
+    detail = f"{detail} Why: {frozen.freeze.why}"
     return ApiProblemError("frozen", detail, request=approval.approval_id)
 
 

@@ -42,7 +42,7 @@ async def test_a_freeze_is_told_until_a_form_lifts_it(tmp_path: Path, transport:
     async with a_stage(tmp_path, transport, COUNTERSIGN_AGENT=AGENT) as stage:
         card = await asked(stage)
         answer = await listed(stage, "Mia", "freeze The *shop* is closed.")
-        assert answer["text"].endswith("No approved call runs there now.")
+        assert answer["text"].endswith("No approved call is still running.")
         await stage.card(word="nothing starts. You can still decide.")
         await stage.until(lambda: bool(alerts(stage)))
         (alert,) = alerts(stage)

@@ -269,8 +269,12 @@ def test_without_a_start_only_a_usable_decision_counts(world: VirtualWorld, chan
         world.server.is_frozen = True
     else:
         world.pass_time(901)
-    with pytest.raises(DecisionLapsed):
+    with pytest.raises(DecisionLapsed) as raised:
         world.client().get(done.id).approved()
+    assert text_for_model(raised.value) == (
+        "Not run: it was approved, but too long ago, or a freeze forbids it now. "
+        "Make the same call again later. This is no rejection."
+    )
     with pytest.raises(DecisionLapsed):
         approve(world, execution="none")
 

@@ -62,8 +62,8 @@ def shell(sync_world: VirtualWorld) -> Shell:
         ("cancel", 12, "was cancelled"),
         ("nobody", 13, "people could not be asked"),
         ("pending", 20, "is still pending"),
-        ("lapse", 30, "may not be used any more"),
-        ("freeze", 30, "may not be used any more"),
+        ("lapse", 30, "was approved, but may not run now"),
+        ("freeze", 30, "was approved, but may not run now"),
     ],
 )
 def test_an_exit_code_and_words_for_each_end(shell: Shell, end: str, code: int, words: str) -> None:

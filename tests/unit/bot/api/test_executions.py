@@ -115,8 +115,10 @@ async def test_nothing_starts_before_the_decision_or_after_a_no(storage: SqliteS
 async def test_a_freeze_keeps_it_from_starting_until_it_is_lifted(storage: SqliteStores) -> None:
     office = an_office(storage)
     request = await approved(office)
-    made = await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+    made = await office.freezes.freeze(FreezeScope(), by=BEN, why="an agent runs wild")
     assert await refused(office, request) == "frozen"
+    with pytest.raises(ApiProblemError, match=r"Try again later\. Why: an agent runs wild$"):
+        await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     state = await programs_of(office).get(a_caller(), request.id)
     assert state.decision is not None
     assert not state.decision.usable

@@ -254,7 +254,7 @@ async def test_11_17_a_freeze_names_what_runs_and_what_is_in_doubt(storage: Sqli
     assert second.startswith("Nobody knows whether these ran: `pay` in <#C1> (")
     other = FreezeScope(kind=ScopeKind.TOOL, name="refund")
     assert running_lines(await office.freezing.running(other)) == [
-        "No approved call runs there now."
+        "No approved call is still running."
     ]
     assert running_lines([runs] * 7)[0].endswith(", 2 others.")
 

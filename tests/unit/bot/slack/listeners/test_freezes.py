@@ -41,7 +41,7 @@ async def test_an_admin_freezes_all_with_a_reason(counter: Counter) -> None:
     words = await told(counter, "freeze an agent runs *wild*", by=ADA)
     assert words == (
         "❄️ f1: everything is frozen. Nothing starts until it's lifted.\n"
-        "No approved call runs there now."
+        "No approved call is still running."
     )
     (alert,) = counter.office.notices.freezes  # at once, in the channel of the command
     assert (alert.channel, alert.freeze.id) == (CHANNEL, "f1")
