@@ -11,6 +11,10 @@ from bot.api.routes import ROUTES
 
 _SHAPES = (
     "CreateRequest",
+    "Where",
+    "Preview",
+    "Option",
+    "Source",
     "Request",
     "Decision",
     "Execution",
@@ -58,11 +62,14 @@ def _members() -> Iterator[str]:
         yield f"{schema.get('description', '').strip()}\n"
         yield "| Member | Type | Default | Meaning |"
         yield "|---|---|---|---|"
-        needed = schema.get("required", [])
+        needed, plain = schema.get("required", []), []
         for member, field in schema["properties"].items():
             default = "required" if member in needed else _default(field)
-            yield f"| `{member}` | {_type(field)} | {default} | {_cell(field)} |"
-        yield ""
+            if text := _cell(field):
+                yield f"| `{member}` | {_type(field)} | {default} | {text} |"
+            else:
+                plain.append(f"`{member}` ({_type(field)}; {default})")
+        yield f"\nThe others: {', '.join(plain)}.\n" if plain else ""
 
 
 def _problems() -> Iterator[str]:
@@ -95,6 +102,22 @@ def _type(field: dict[str, Any]) -> str:
     return str(field.get("type", "any"))
 
 
+_LIMITS = {
+    "minimum": "At least {:,}.",
+    "maximum": "At most {:,}.",
+    "maxLength": "At most {:,} characters.",
+    "maxItems": "At most {:,} items.",
+}
+
+
 def _cell(field: dict[str, Any]) -> str:
-    text = str(field.get("description") or "See the document.")
+    """Say what a member means, as far as its name does not, and its limits."""
+    parts = [field, *field.get("anyOf", ()), *field.get("oneOf", ())]
+    limits = [
+        words.format(part[name])
+        for part in parts
+        for name, words in _LIMITS.items()
+        if name in part
+    ]
+    text = " ".join([str(field.get("description", "")), *limits]).strip()
     return text.replace("|", "\\|").replace("\n", " ")
