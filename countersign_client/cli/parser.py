@@ -214,7 +214,9 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         "--for", metavar="USER", dest="requested_for", help="whose wish it is, such as U0ROSA"
     )
     parser.add_argument("--expires", metavar="TIME", type=duration, help="such as 30m or 2h")
-    parser.add_argument("--key", help="makes two calls the same; default: by the CI job")
+    parser.add_argument(
+        "--key", help="makes two calls the same; default: in CI, by this run of the job"
+    )
     parser.add_argument("--wait", metavar="TIME", type=duration, help="default: until it is over")
     parser.add_argument("--metadata", metavar="NAME=TEXT", action="append", default=[])
     parser.add_argument(

@@ -43,6 +43,7 @@ exit codes:
   20  still pending after --wait
   30  may not start: started before, lapsed, frozen, or not what was approved
   128 and more: ended by a signal; the request lives on
+A command that ran behind `gate` gives its own code; 126 and 127: it cannot be run.
 """
 
 
