@@ -29,8 +29,8 @@ FILE = "file"
 PAUSE_S = 0.005
 """Shortest time between two writes of a process, in seconds.
 
-A freeze or a start of another process needs a moment in which nobody writes. Starts of this process
-that come within the pause share the next write."""
+A freeze or a start of another process needs a moment in which nobody writes: at least as long as a
+write takes. Starts of this process that come within the pause share the next write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,15 +171,16 @@ class StartSwitch:
     async def _number_all(self) -> None:
         """Number all waiting starts, group by group."""
         starts: list[_Start] = []
+        time = asyncio.get_running_loop().time
         try:
             while self._waiting:
-                starts, self._waiting = self._waiting, []
+                starts, self._waiting, begun = self._waiting, [], time()
                 try:
                     await self._number(starts)
                 except Exception as error:  # noqa: BLE001 - each caller gets it, and starts nothing
                     for start in _unanswered(starts):
                         start.answer.set_exception(error)
-                await self._sleep(PAUSE_S)
+                await self._sleep(max(PAUSE_S, time() - begun))
         finally:
             self._numbering = None
             for start in _unanswered([*starts, *self._waiting]):

@@ -16,9 +16,9 @@ from bot.freezes.rights import ADMINS_ONLY
 from bot.freezes.rules import CallScope
 from bot.freezes.running import running_in
 from bot.freezes.service import Freezes
-from bot.freezes.starts import FreezeFile, Frozen, StartSwitch
+from bot.freezes.starts import PAUSE_S, FreezeFile, Frozen, StartSwitch
 from bot.records.approval import Execution, ExecutionState, Kind, Status
-from bot.records.switch import SWITCH_ID, FreezeScope, ScopeKind
+from bot.records.switch import SWITCH_ID, FreezeScope, ScopeKind, SwitchRecord
 from bot.stores import Stores
 from storage.errors import RecordFormatError, RecordNotFoundError, StoreUnavailableError
 from tests.contract.builders import an_approval
@@ -165,6 +165,30 @@ async def test_a_start_that_nobody_waits_for_harms_no_other(process: Process) ->
     await asyncio.sleep(0)
     gone.cancel()
     assert await kept in {1, 2}
+
+
+async def test_a_process_leaves_others_as_much_time_as_its_own_write_takes(
+    storage: SqliteStores,
+) -> None:
+    """Else a slow database lets only the process write that has just written."""
+    paused: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    class Slow(Freezes):
+        async def change(self, *args: Any, **options: Any) -> SwitchRecord | None:
+            loop = asyncio.get_running_loop()
+            until = loop.time() + 3 * PAUSE_S
+            while loop.time() < until:
+                pass
+            return await super().change(*args, **options)
+
+    clock = FakeClock()
+    slow = Slow(switches=storage.switches, audit=storage.audit, clock=clock, team="T1")
+    file = FreezeFile(path=None, clock=clock)
+    await StartSwitch(slow, file, owner="host:1", sleep=pause).take_number(SEARCH)
+    assert paused[0] >= 3 * PAUSE_S
 
 
 # ---- cost ----------------------------------------------------------------------------------------
