@@ -20,6 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bot.api.requests import MOST_PER_PERSON
 from bot.records.approval import Approval, ExecutionMode, ExecutionState, Kind, Status
 from bot.records.programs import ProgramLimits, program_id
 from bot.records.webhooks import WebhookEndpoint, new_secret
@@ -42,8 +43,8 @@ from tests.support.ports import free_port
 from tests.support.programs.keys import add_program
 from tests.support.stage import buttons
 
-EACH = 20
-"""Requests of one program, at most; there are two programs at least."""
+EACH = MOST_PER_PERSON
+"""Requests of one program, at most, as it may ask no person more at once."""
 LIVES = 6
 """So many lives of each program end by a death; the one after them goes on to its end."""
 FREEZES = 10
