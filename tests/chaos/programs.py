@@ -241,7 +241,8 @@ class AskingPrograms(Play):
 
     def _open_jobs(self, number: int) -> list[int]:
         jobs = range(number, self.setting.threads, len(self._keys))
-        return [job for job in jobs if not self.asked[job].is_over]
+        left = [job for job in jobs if not self.asked[job].is_over]
+        return sorted(left, key=is_hasty, reverse=True)  # else their cards may come too late
 
     def _start_program(
         self, number: int, place: str, jobs: list[int], log: Path
