@@ -89,11 +89,14 @@ def numbered(approval: Approval, number: int, *, attempt: str, now_ms: int) -> A
 
 
 def not_run(approval: Approval, *, attempt: str) -> Approval | None:
-    """Return the approval without a start that got no number, because a freeze covers it."""
-    execution = approval.execution
-    if not is_replayed(approval, attempt) or execution.number:
+    """Return the approval without a start that got no number, because a freeze covers it.
+
+    A later start of an idempotent call stays: the call may have run before.
+    """
+    execution, before = approval.execution, approval.execution.program
+    may_have_run = execution.mode is ExecutionMode.IDEMPOTENT and before.generation > 1
+    if not is_replayed(approval, attempt) or execution.number or may_have_run:
         return None
-    before = execution.program
     run = ProgramRun(
         generation=before.generation - 1, rerun_ms=before.rerun_ms, rerun_by=before.rerun_by
     )

@@ -143,6 +143,27 @@ async def test_a_start_that_meets_a_freeze_at_its_number_has_not_happened(
     assert (await the_record(office, request)).execution.state is ExecutionState.READY
 
 
+async def test_a_second_start_that_meets_a_freeze_leaves_that_the_call_may_have_run(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office, take = an_office(storage), StartSwitch.take_number
+    request = await approved(office, execution="idempotent", run_timeout=60)
+    programs = programs_of(office)
+    await programs.executions.start(a_caller(), request.id, a_start(request))
+
+    async def frozen(switch: StartSwitch, call: CallScope) -> int | Frozen:
+        await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
+        return await take(switch, call)
+
+    monkeypatch.setattr(StartSwitch, "take_number", frozen)
+    assert await refused(office, request) == "frozen"
+    monkeypatch.undo()
+    assert (await the_record(office, request)).execution.state is ExecutionState.STARTED
+    await overdue(office, request)
+    assert (await the_record(office, request)).execution.state is ExecutionState.DOUBT
+    assert (await the_doubt(office, request)).kind is Kind.DOUBT
+
+
 @pytest.mark.parametrize("between", ["unknown", "started again", "frozen"])
 async def test_i5_a_start_that_was_overtaken_before_its_number_gets_no_token(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, between: str
