@@ -80,4 +80,4 @@ def test_all_kinds_of_acts_and_outcomes_are_played_on_mongodb() -> None:
 
 def test_all_flows_are_played() -> None:
     ids = [case.id for case in FLOWS]
-    assert len(ids) == len(set(ids)) >= 198
+    assert len(ids) == len(set(ids)) >= 201
