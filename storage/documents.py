@@ -33,6 +33,7 @@ from pydantic import (
     ValidationInfo,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticSerializationError, to_json
 
 from agents.core.codec import to_text, well_formed
 from agents.core.digest import check_keys
@@ -987,8 +988,8 @@ def readable_body(document: Document) -> Body:
     kind = type(document)
     body = _body_of(document)
     try:
-        text = json.dumps(body, ensure_ascii=False).encode()
-    except UnicodeError as error:
+        text = to_json(body)
+    except PydanticSerializationError as error:  # half of a surrogate pair
         raise RecordRefusedError(str(error)) from error
     try:
         kind.model_validate_json(text)

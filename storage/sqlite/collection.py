@@ -6,6 +6,8 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from pydantic_core import to_json
+
 from storage.documents import (
     Body,
     Collection,
@@ -288,7 +290,7 @@ def _literal(value: object) -> str:
 
 
 def _text(parts: dict[str, Any]) -> str:
-    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return to_json(parts).decode()
 
 
 class SqliteLog:
