@@ -116,6 +116,7 @@ class Client:
             uri, timeout_ms=int(timeout / timedelta(milliseconds=1) * 0.9)
         )
         self._database: AsyncDatabase[dict[str, Any]] | None = None
+        self._collections: dict[str, Any] = {}
         self._close: Callable[[], Awaitable[None]] | None = None
         self._left: dict[asyncio.Future[Any], float] = {}
         self._closing: set[asyncio.Future[Any]] = set()
@@ -263,7 +264,9 @@ class Client:
         """
         if self._database is None:
             raise StoreUnavailableError("it is not open")
-        return self._database[name]
+        if name not in self._collections:
+            self._collections[name] = self._database[name]
+        return self._collections[name]
 
     @asynccontextmanager
     async def call(self, limit_s: float | None = None) -> AsyncIterator[Apart]:
@@ -368,6 +371,7 @@ class Client:
 
     def _connect(self) -> AsyncDatabase[dict[str, Any]]:
         self._address.check()
+        self._collections = {}
         try:
             client = self._client(self._address.options())
             name = self._name or client.get_default_database(DEFAULT_DATABASE).name
