@@ -202,7 +202,9 @@ def conditions(
             elif isinstance(value, str | int) and (name, operator, value) in constants:
                 parts.append(f"{column} {_OPERATORS[operator]} {_literal(value)}")
             else:
-                parts.append(f"{column} {_OPERATORS[operator]} :{place}")
+                # Without the plus, SQLite compares the value with the conditions of partial
+                # indexes, and plans the query anew for each value.
+                parts.append(f"{column} {_OPERATORS[operator]} +:{place}")
                 values[place] = value
             # The literal conditions of partial indexes.
             if (name, operator) == ("quarantined_by", "$eq"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from enum import StrEnum
@@ -777,3 +778,34 @@ async def test_sqlite_reads_a_list_by_its_index(
     await storage.close()
     assert index in plan, plan
     assert "SCAN" not in plan, plan
+
+
+async def test_sqlite_plans_a_query_once() -> None:
+    """Not again for each value: that takes several times as long as the query."""
+    planned = []
+
+    def note(*what: object) -> int:
+        planned.append(what)
+        return sqlite3.SQLITE_OK
+
+    async def work(tasks: Collection[Task], turn: int) -> None:
+        await tasks.due(now_ms=turn, limit=5)
+        claimed = await tasks.claim("t1", owner=f"w{turn}", now_ms=turn, until_ms=turn + 1)
+        assert claimed is not None
+        await tasks.extend("t1", fence=claimed.fence, until_ms=turn + 2)
+        await tasks.release("t1", fence=claimed.fence, due_ms=0)
+        await tasks.find({"leased_until_ms": {"$gt": turn}}, limit=turn)
+        await tasks.find({"state": "open", "rank": {"$gt": turn}}, sort=("rank",), limit=5)
+
+    async with in_memory() as storage:
+        worker = storage._database._worker
+        assert worker is not None
+        worker._connection.set_authorizer(note)  # SQLite asks for permission when it plans
+        tasks = storage.collection(Task)
+        await tasks.insert(a_task(due_ms=0))
+        for turn in (1, 2):
+            await work(tasks, turn)
+        assert planned
+        planned.clear()
+        await work(tasks, 3)
+        assert planned == []
