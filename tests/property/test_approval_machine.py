@@ -71,7 +71,7 @@ TestApprovals = ApprovalMachine.TestCase
 
 
 @pytest.mark.parametrize("can_sleep", [False, True], ids=["awake", "asleep"])
-@pytest.mark.parametrize("seed", first(2, range(15)))
+@pytest.mark.parametrize("seed", first(1, range(15)))
 def test_i1_i3_i4_i5_i8_any_history(seed: int, can_sleep: bool) -> None:
     """Histories that are long, and not like each other."""
     history, random = History(can_sleep=can_sleep), Random(seed)  # noqa: S311 - not for secrets

@@ -190,7 +190,7 @@ FinalRuling.TestCase.settings = settings(
 TestFinalRuling = FinalRuling.TestCase
 
 
-@pytest.mark.parametrize("seed", first(2, range(settings().max_examples)))
+@pytest.mark.parametrize("seed", first(1, range(settings().max_examples)))
 def test_i2_i13_in_any_long_history(seed: int) -> None:
     random = Random(seed)  # noqa: S311 - not for secrets
     town = Town(any_book(random.choice), random.choice(HOUSES))

