@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from countersign_client.cli import parser as parsing
-from countersign_client.cli.ci import default_key
+from countersign_client.cli.ci import default_key, source_of_job
 from countersign_client.cli.process import (
     DONE,
     PENDING,
@@ -120,7 +120,8 @@ def decided(
     """
     call = {name: members.get(name) for name in ("kind", "title", "tool", "arguments", "options")}
     key = options.key or default_key(process.environ, call)
-    request = client.create(**{**members, "key": key})
+    source = source_of_job(process.environ)
+    request = client.create(**{**members, "key": key, "source": source})
     try:
         process.say(f"asked: {request.id} (key {key}), see {request.url}")
         return _waited(client, request, options.wait)

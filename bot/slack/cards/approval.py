@@ -23,7 +23,7 @@ from bot.redaction.mask import REDACTED, mask_text
 from bot.slack.cards.buttons import choices
 from bot.slack.cards.change_note import anew, claimed, frozen, void_words, wrote_since, wrote_words
 from bot.slack.cards.details import fits_details
-from bot.slack.cards.footer import note_quotes, notes_given, small_print, stage_line
+from bot.slack.cards.footer import note_quotes, notes_given, small_print, source_line, stage_line
 from bot.slack.cards.status import pending_status
 from bot.words import say
 from bot.words.mrkdwn import mention
@@ -52,6 +52,7 @@ def pending_card(question: ShownQuestion, *, approvers_text: str, lead: Sequence
     stuck = [stuck_words(approval)] if approval.stuck else []
     small = small_print(approval, approvers_text, question.who_can, lead)
     blocks += small_lines([*stuck, *small, *claimed(approval)])
+    blocks += source_line(approval)
     blocks += row.blocks
     status, title = pending_status(question), title_of(approval)
     state, text = status.line(approval), _text(question, status.spoken)

@@ -38,7 +38,7 @@ from bot.redaction.call import INLINE, mask_call, mask_value, written
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import Words, masked_once, once
 from bot.slack.cards.break_glass import emergency_reasons
-from bot.slack.cards.footer import stage_line
+from bot.slack.cards.footer import source_words, stage_line
 from bot.words import say
 from bot.words.mrkdwn import date, is_person
 from bot.words.times import utc
@@ -179,6 +179,8 @@ def _everything(approval: Approval, *, is_open: bool) -> Iterator[Block]:
         yield from _whole(say("form.part_title"), written(mask_call(approval.title)))
     yield from _text_blocks("", written(mask_call(approval.preview)))
     yield from _text_blocks(say("line.why_label"), mask_text(approval.why))
+    source = mask_text(source_words(approval, "call"))
+    yield from _text_blocks(say("line.source_label"), source)
     question = shown_question(approval)
     ask, laid_out = question.ask, question.laid_out()
     naming = Naming(labels=ask.labels, masks=replace(ask.masks, is_open=is_open))

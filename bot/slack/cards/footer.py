@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from bot.layout.blocks import Block, literal, quote, rich
+from bot.layout.blocks import Block, context, literal, plain, quote, rich
 from bot.layout.parts import MOST_PEOPLE, approvers_words, asked_by, members
-from bot.layout.text import own_words, show
+from bot.layout.text import clip, own_words, show
 from bot.people.approvers import approvers_of, backups_of, named_by, requirement_words
 from bot.policy.demands import ends_run
 from bot.policy.eligibility import REQUESTERS
@@ -24,6 +24,7 @@ from bot.words.mrkdwn import channel, clock, date, mention, moment
 _NAME = 100
 _LATER = 100
 """Characters of the people of a later stage; longer ones are replaced by the stage's name."""
+_SOURCE = 160
 _MOST_LINES = 20
 _MOST_NOTES, _NOTE = 3, 160
 _MOST_SNOOZING = 5
@@ -48,6 +49,26 @@ def small_print(
     lines += _narrowed(approval)
     lines += _backup_line(approval, lines)
     return [*lines, *_left_in_peace(approval, "\n".join(lines)), _deadline(approval)]
+
+
+def source_line(approval: Approval) -> list[Block]:
+    """Render where in the program the request arose, as the program says."""
+    text = clip(mask_text(source_words(approval)), _SOURCE)
+    return [context(plain(say("line.source", source=text)))] if text else []
+
+
+def source_words(approval: Approval, *names: str) -> str:
+    """Join what a program says of where its request arose; empty if it says nothing.
+
+    Args:
+        approval: The approval.
+        names: Members of the source to add to those of the card.
+    """
+    source = approval.origin.source
+    if source is None:
+        return ""
+    texts = (getattr(source, name) for name in ("framework", "agent", "run", *names, "url"))
+    return " · ".join(filter(None, texts))
 
 
 def _narrowed(approval: Approval) -> list[str]:

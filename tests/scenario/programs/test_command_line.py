@@ -331,6 +331,43 @@ def test_a_retried_step_asks_no_second_time_and_a_new_attempt_does(
     assert len(shell.world.server.records) == 3
 
 
+@pytest.mark.parametrize(
+    ("environ", "source"),
+    [
+        (
+            {**GITHUB, "GITHUB_SERVER_URL": "https://github.com"},
+            {
+                "framework": "GitHub Actions",
+                "agent": "acme/shop",
+                "run": "99",
+                "url": "https://github.com/acme/shop/actions/runs/99",
+            },
+        ),
+        (GITHUB, {"framework": "GitHub Actions", "agent": "acme/shop", "run": "99"}),
+        (
+            {**GITLAB, "CI_JOB_URL": "https://gitlab.test/acme/shop/-/jobs/1"},
+            {
+                "framework": "GitLab CI",
+                "agent": "acme/shop",
+                "run": "9",
+                "url": "https://gitlab.test/acme/shop/-/jobs/1",
+            },
+        ),
+        ({**BUILDKITE, "BUILDKITE_BUILD_URL": "a page"}, {"framework": "Buildkite"}),
+        (CIRCLE, {"framework": "CircleCI", "run": "1"}),
+        (JENKINS, {"framework": "Jenkins", "agent": "shop"}),
+        ({}, None),
+    ],
+)
+def test_a_job_names_its_repository_run_and_page(
+    shell: Shell, environ: dict[str, str], source: dict[str, str] | None
+) -> None:
+    shell.environ = dict(environ)
+    shell("ask", *CALL, "--wait", "0")
+    (record,) = shell.world.server.records.values()
+    assert record.shown.get("source") == source
+
+
 def test_elsewhere_each_call_asks_anew_and_says_its_key(shell: Shell) -> None:
     for _ in range(2):
         shell("ask", *CALL, "--wait", "0")
