@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from bot.demo.patterns.programs import SCRIPTS, Script
 from bot.records.programs import ProgramScope, new_key
 from countersign_client import AsyncCountersign, Rejected, text_for_model
 from tests.scenario.test_main_job import values_of
+from tests.support.ports import free_port
 from tests.support.programs.keys import add_program
 from tests.support.stage import APP_TOKEN, BOT_TOKEN, Stage, a_stage
 
@@ -27,12 +27,6 @@ APPROVE, REJECT = "countersign:approve", "countersign:reject"
 EDIT = "countersign:edit"
 ROOT = Path(__file__).parents[2]
 CALL: dict[str, Any] = {"service": "payments", "version": "1.4.2"}
-
-
-def a_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 async def a_key(stage: Stage, owner: str = "Olga", **changes: Any) -> str:
@@ -64,7 +58,7 @@ async def a_door(
     **environ: str,
 ) -> AsyncIterator[tuple[Stage, str, str]]:
     """A bot with its door for programs open; its address, and a key."""
-    port = a_port()
+    port = free_port()
     async with a_stage(tmp_path, "socket", COUNTERSIGN_API_PORT=str(port), **environ) as stage:
         key = await a_key(stage, owner="Rosa", scopes=scopes)
         await stage.stop_bot()
@@ -187,7 +181,7 @@ async def test_a_rule_decides_for_programs_only_if_it_names_them(tmp_path: Path)
 
 
 async def test_a_key_of_the_command_line_opens_the_door_of_a_running_bot(tmp_path: Path) -> None:
-    port = a_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_API_PORT=str(port)) as stage:
         with pytest.raises(ConnectionRefusedError):

@@ -19,7 +19,8 @@ from bot.slack.home.settings import CHANNELS, NAME
 from bot.words import say
 from countersign_client import AsyncCountersign
 from slack_sandbox.workspace.people import ADA, FINANCE, ROSA
-from tests.scenario.test_programs_ask import a_key, a_port, until_open
+from tests.scenario.test_programs_ask import a_key, until_open
+from tests.support.ports import free_port
 from tests.support.stage import Stage, a_stage
 
 KEY = re.compile(r"csk_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
@@ -36,7 +37,7 @@ rules: []
 @asynccontextmanager
 async def homes(tmp_path: Path, **environ: str) -> AsyncIterator[tuple[Stage, str]]:
     """A bot whose members make keys; the address of its API."""
-    port = a_port()
+    port = free_port()
     chosen = {"COUNTERSIGN_PERSONAL_KEYS": "yes", "COUNTERSIGN_API_PORT": str(port), **environ}
     async with a_stage(tmp_path, "socket", **chosen) as stage:
         yield stage, f"http://127.0.0.1:{port}"

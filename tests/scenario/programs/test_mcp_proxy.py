@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult
 
+from tests.support.ports import free_port
 from tests.support.programs.loopback import Loopback
 from tests.support.programs.server import KEY, Record
 
@@ -145,13 +146,6 @@ async def listening(
         if process.returncode is None:
             process.terminate()
         await process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def is_open(port: int) -> bool:

@@ -12,7 +12,8 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.scenario.programs.test_mcp_proxy import Bench, free_port, texts, until
+from tests.scenario.programs.test_mcp_proxy import Bench, texts, until
+from tests.support.ports import free_port
 from tests.support.programs.loopback import Loopback
 from tests.support.programs.server import Record
 

@@ -25,7 +25,8 @@ from pydantic import BaseModel, Field
 
 from countersign_client import AsyncCountersign
 from countersign_client.mcp.server import build_server
-from tests.scenario.programs.test_mcp_proxy import ERAS, Bench, free_port, listening, texts
+from tests.scenario.programs.test_mcp_proxy import ERAS, Bench, listening, texts
+from tests.support.ports import free_port
 from tests.support.programs.loopback import Loopback
 from tests.support.programs.server import KEY, Record
 

@@ -114,7 +114,7 @@ async def test_what_was_acknowledged_goes_on_by_itself(stage: Stage, outage: Out
     assert stage.bot is not None
     await stage.bot.tasks.idle()
     # The decision is on record; before the thread hears of it, the database goes away.
-    outage.begins_with = "UPDATE threads SET due_ms"
+    outage.begins_with = "UPDATE threads SET"
     await stage.click("Ada", card, APPROVE)
     await stage.bot.tasks.idle()
     assert agents.RAN == []
