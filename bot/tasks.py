@@ -54,7 +54,8 @@ class Tasks:
         self._places = asyncio.Semaphore(at_once)
         self._long_s = long_s
         self._tasks: set[asyncio.Task[None]] = set()
-        self._held: dict[asyncio.Task[Any], list[Coroutine[Any, Any, None]]] = {}
+        self._held: dict[asyncio.Task[Any] | None, list[Coroutine[Any, Any, None]]] = {}
+        """Deferred tasks by the task that spawned them; by None those of all tasks."""
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -66,23 +67,27 @@ class Tasks:
         After `drain` has begun, the task is dropped: its work is stored as due.
         """
         spawner = asyncio.current_task()
-        if spawner in self._held:
-            self._held[spawner].append(work)
-        else:
+        held = self._held.get(spawner if spawner in self._held else None)
+        if held is None:
             self._start(work)
+        else:
+            held.append(work)
 
     @contextmanager
-    def held_back(self) -> Iterator[None]:
-        """Defer tasks that the current task spawns until the block ends."""
-        spawner = asyncio.current_task()
-        assert spawner is not None  # noqa: S101 (requests are answered by tasks)
+    def held_back(self, *, of_all: bool = False) -> Iterator[None]:
+        """Defer tasks that the current task spawns until the block ends.
+
+        Args:
+            of_all: Whether to defer those that any task spawns; for rehearsals.
+        """
+        spawner = None if of_all else asyncio.current_task()
         held = self._held[spawner] = []
         try:
             yield
         finally:
             del self._held[spawner]
             for work in held:
-                self._start(work)
+                self.spawn(work)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         if self._is_closed:

@@ -58,6 +58,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)  # after the profile of hypothesis is loaded
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare the chosen profile; have each of several workers begin at another file."""
+    # A shell ignores interrupts for what it starts in the background; programs of tests need them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not _is_thorough():
         _keep_examples()
     worker = getattr(config, "workerinput", None)

@@ -104,9 +104,11 @@ class SimulatedSteps:
         self.script.next_turn(requests)
         name = str(first.get("thread", THREAD))
         channel = str(first.get("channel", CHANNEL))
-        for user in first.get("said") or [REQUESTER]:
-            self.stage.writers.add(str(user))
-            await self._write(name, channel, str(user), agent=name_of_agent(first))
+        with self.stage.bot.tasks.held_back(of_all=True):  # the agent reads all of them at once
+            for user in first.get("said") or [REQUESTER]:
+                self.stage.writers.add(str(user))
+                await self._write(name, channel, str(user), agent=name_of_agent(first))
+            await self.stage.sandbox.idle()
         await self._settle()
 
     async def _write(self, name: str, channel: str, user: str, *, agent: str = "") -> None:

@@ -302,3 +302,19 @@ async def test_of_several_closings_that_fail_none_goes_unsaid(
     assert [str((record.exc_info or (None, None))[1]) for record in caplog.records] == [
         "broken, too"
     ]
+
+
+async def test_what_all_spawn_can_be_held_back_also_what_was_held_back_before() -> None:
+    tasks, pieces = Tasks(), Pieces()
+    pieces.gate.set()
+
+    async def answers() -> None:
+        with tasks.held_back():
+            tasks.spawn(pieces.piece())
+        tasks.spawn(pieces.piece())
+
+    with tasks.held_back(of_all=True):
+        await asyncio.create_task(answers())
+        assert len(tasks) == 0
+    await tasks.idle()
+    assert pieces.begun == 2
