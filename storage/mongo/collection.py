@@ -63,7 +63,9 @@ class MongoCollection(Collection[D]):
         return await self._commands.remove(await self._commands.keys(condition, limit), condition)
 
     async def _insert(self, documents: Sequence[tuple[D, Body]]) -> frozenset[str]:
-        return await self._commands.insert_all([self._stored(*one) for one in documents])
+        return await self._commands.insert_all(
+            [self._stored(document, body) for document, body in documents]
+        )
 
     async def _rows(
         self,
