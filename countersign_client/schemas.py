@@ -155,7 +155,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def _is_of(value: Any, types: str | list[str]) -> bool:
+def _has_type(value: Any, types: str | list[str]) -> bool:
     return any(_TYPES[name](value) for name in ([types] if isinstance(types, str) else types))
 
 
@@ -165,7 +165,7 @@ def _is_same(value: Any, other: Any) -> bool:
 
 
 _RULES: Mapping[str, Callable[[Any, Any], bool]] = {
-    "type": _is_of,
+    "type": _has_type,
     "enum": lambda value, options: any(_is_same(value, option) for option in options),
     "const": _is_same,
     "minimum": lambda value, least: not _is_number(value) or value >= least,

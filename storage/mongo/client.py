@@ -403,13 +403,13 @@ class Client:
 
             # Closing ends the server sessions first, and waits for an unreachable server. A thread
             # keeps this wait out of the event loop.
-            self._close = partial(asyncio.to_thread, _say_goodbye, motor.close)
+            self._close = partial(asyncio.to_thread, _close_within_limit, motor.close)
             return motor
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self._uri, **options)
         self._close = client.close
         return client
 
 
-def _say_goodbye(close: Callable[[], object]) -> None:
+def _close_within_limit(close: Callable[[], object]) -> None:
     with pymongo.timeout(GOODBYE_S):
         close()
