@@ -319,7 +319,11 @@ class Proxy:
         if name in self._waiting:
             raise MalformedMessageError(INVALID_REQUEST, "a call has this id", message_id)
         self._waiting[name] = task = asyncio.create_task(self._answer(message))
-        task.add_done_callback(lambda _: self._waiting.pop(name, None))
+        task.add_done_callback(lambda _: self._end_wait(name))
+
+    def _end_wait(self, name: str) -> None:
+        self._waiting.pop(name, None)
+        self._cancelled.discard(name)
 
     def _name(self, message_id: Any) -> str:
         return json.dumps([self._session, message_id])
@@ -343,7 +347,6 @@ class Proxy:
         finally:
             open_call.waiters -= 1
             is_cancelled = self._name(message["id"]) in self._cancelled
-            self._cancelled.discard(self._name(message["id"]))
             if not open_call.waiters and not open_call.is_started:
                 self._forget(open_call)  # so that nobody joins a call that ends
                 open_call.task.cancel()
@@ -355,9 +358,8 @@ class Proxy:
         answer = open_call.task.result()
         if open_call.is_kept or (is_again and open_call.is_started):
             answer = noted(answer, _AGAIN)
-        if await self._tell(message, answer) and open_call.outcome is not None:
-            self._spool.drop(call.key)
-            self._in_background(self._hand_over(open_call))
+        # A client may read the answer and go before we know that it was written; it has it.
+        await asyncio.shield(self._in_background(self._hand_over(message, answer, open_call)))
 
     async def _call_of(self, message: Message) -> Call:
         """Make the call; a client may have listed the tools before this process began."""
@@ -549,11 +551,17 @@ class Proxy:
             await self._sleep(BETWEEN * 6)
             await run.progress("It runs")
 
-    async def _hand_over(self, open_call: _OpenCall) -> None:
-        """Report that the client has the result, so that the same call is asked about anew."""
-        if open_call.outcome is not None and open_call.request_id is not None:
-            await asyncio.wait({open_call.outcome})
-            await self._countersign.delivered(open_call.request_id)
+    async def _hand_over(self, message: Message, answer: Message, open_call: _OpenCall) -> None:
+        """Give the client the result, and report that; then the same call is asked about anew."""
+        if not await self._tell(message, answer) or open_call.outcome is None:
+            return
+        self._spool.drop(open_call.call.key)
+        if open_call.request_id is not None:
+            self._in_background(self._report_delivery(open_call.outcome, open_call.request_id))
+
+    async def _report_delivery(self, outcome: asyncio.Task[Any], request_id: str) -> None:
+        await asyncio.wait({outcome})
+        await self._countersign.delivered(request_id)
 
     def _summary(self, answer: Message) -> str | None:
         if not self._options.tells_summary:

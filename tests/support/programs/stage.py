@@ -47,6 +47,9 @@ class Stage:
         self.server: list[dict[str, Any]] = []
         """Messages that the server got."""
         self.client_is_gone = False
+        self.may_write = asyncio.Event()
+        """Not set: the client reads a message, and the proxy does not know that it was written."""
+        self.may_write.set()
         self.server_is_gone = False
         self._changed = asyncio.Condition()
         self._sleepers: list[asyncio.Event] = []
@@ -169,6 +172,7 @@ class Stage:
             raise BrokenPipeError
         assert line.count(b"\n") == 1
         self.client.append(json.loads(line))
+        await self.may_write.wait()
 
     async def _to_server(self, line: bytes) -> None:
         if self.server_is_gone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -418,6 +419,25 @@ async def test_a_result_that_the_client_never_read_is_kept(stage: Stage) -> None
     stage.client_is_gone = False
     stage.time += 3601
     stage.restarted()
+    assert list(stage.folder.glob("*.result")) == []
+
+
+@pytest.mark.parametrize("end", ["close", "cancel"])
+async def test_a_client_that_reads_its_result_and_goes_at_once_has_it(
+    stage: Stage, end: str
+) -> None:
+    stage.countersign.policy = "allow"
+    await stage.call(1)
+    call = await stage.running()
+    stage.may_write.clear()
+    await stage.finish(call)
+    assert await stage.text(1) == "deployed"
+    ending = asyncio.create_task(stage.proxy.close() if end == "close" else stage.cancel(1))
+    await asyncio.sleep(0)
+    stage.may_write.set()
+    await ending
+    (record,) = stage.countersign.records.values()
+    await stage.until(lambda: record.is_delivered)
     assert list(stage.folder.glob("*.result")) == []
 
 
