@@ -47,7 +47,7 @@ from bot.approvals.program_runs import (
 )
 from bot.audit.acts import Act
 from bot.audit.entries import decision_entries, note, request_entry
-from bot.audit.invalidated import note_lapse
+from bot.audit.invalidated import lapse_entry
 from bot.clock import milliseconds
 from bot.freezes.starts import Frozen, StartSwitch, scope_of_approval
 from bot.ports.process import Clock, Spawn
@@ -243,7 +243,7 @@ class ProgramExecutions:
         execution, is_from_program = approval.execution, isinstance(approval.asker, ProgramCall)
         if is_from_program and execution.state is ExecutionState.LAPSED:  # who wrote it may be dead
             at_ms, why = execution.at_ms, execution.text
-            await note_lapse(self.storage.audit, approval, at_ms, why=why)
+            await self.storage.audit.append(lapse_entry(approval, at_ms, why=why))
         return approval
 
     # Inside.

@@ -35,8 +35,8 @@ _LONGEST = 4_000
 class TakesEntries(Protocol):
     """Appends audit entries; see `AuditStore`."""
 
-    async def append(self, entry: AuditEntry) -> None:
-        """Append an entry."""
+    async def append(self, *entries: AuditEntry) -> None:
+        """Append entries."""
         ...
 
 
@@ -392,16 +392,19 @@ def resume_entries(
     for approval in decided:
         if approval.decision is not None and approval.approval_id not in noted:
             entries += decision_entries(approval, approval.decision)
-        entries.append(
-            entry_of(
-                Act.RESUMED,
-                key=approval.approval_id,
-                at_ms=at_ms,
-                about=approval,
-                status=str(approval.status),
-            )
-        )
+        entries.append(resume_entry(approval, at_ms))
     return entries
+
+
+def resume_entry(approval: Approval, at_ms: int) -> AuditEntry:
+    """Build the entry of a decision that a run receives; it is stored once."""
+    return entry_of(
+        Act.RESUMED,
+        key=approval.approval_id,
+        at_ms=at_ms,
+        about=approval,
+        status=str(approval.status),
+    )
 
 
 async def note_steps(store: AuditStore, approval: Approval, steps: range, *, at_ms: int) -> None:
@@ -532,19 +535,24 @@ def _short(value: object) -> object:
 
 
 async def note_start(
-    store: TakesEntries, call: StartingCall, at_ms: int, *, number: int = 0
+    store: TakesEntries,
+    call: StartingCall,
+    approvals: Iterable[Approval],
+    at_ms: int,
+    *,
+    number: int = 0,
 ) -> None:
-    """Record that a gated call is about to run.
+    """Record that a gated call is about to run, and that the run has the decisions.
 
     Args:
-        store: Takes the entry.
+        store: Takes the entries.
         call: The call.
+        approvals: The decisions that let it run.
         at_ms: The time now.
         number: The start number; 0 for a call that goes on, or that no policy judges.
     """
     start = f"{call.segment}:{number}" if number else str(call.segment)
-    await note(
-        store,
+    entry = entry_of(
         Act.STARTED,
         key=f"{call.checkpoint_id}:{call.address}:{start}",
         at_ms=at_ms,
@@ -555,3 +563,4 @@ async def note_start(
         masks=Names(secret=call.secret, shown=call.shown),
         arguments=dict(call.arguments),
     )
+    await store.append(*(resume_entry(approval, at_ms) for approval in approvals), entry)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from bot.audit.acts import Act
 from bot.audit.entries import (
-    TakesEntries,
     edit_entries,
+    entry_of,
     note,
     removed_vote_entry,
     vote_entries,
 )
 from bot.records.approval import Approval, CastVote, LastEdit
-from storage.audit import AuditStore
+from storage.audit import AuditEntry, AuditStore
 
 
 async def note_gone(
@@ -49,6 +49,6 @@ async def note_edit_refusal(
     )
 
 
-async def note_lapse(store: TakesEntries, approval: Approval, at_ms: int, *, why: str) -> None:
-    """Record that a decision lapsed unused, so people are asked again."""
-    await note(store, Act.LAPSED, key=approval.approval_id, at_ms=at_ms, about=approval, why=why)
+def lapse_entry(approval: Approval, at_ms: int, *, why: str) -> AuditEntry:
+    """Build the entry of a decision that lapsed unused, so people are asked again."""
+    return entry_of(Act.LAPSED, key=approval.approval_id, at_ms=at_ms, about=approval, why=why)

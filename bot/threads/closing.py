@@ -21,7 +21,13 @@ from bot.approvals.changes import closed, decided, refused_by_run
 from bot.approvals.due.worker import ApprovalWorker
 from bot.approvals.execution import execution_of
 from bot.audit.acts import Act
-from bot.audit.entries import decision_entries, note, note_decision, resume_entries
+from bot.audit.entries import (
+    decision_entries,
+    note,
+    note_decision,
+    resume_entries,
+    resume_entry,
+)
 from bot.errors import DirectoryError
 from bot.ports.process import Clock, Spawn
 from bot.records.approval import Approval, Decision, ExecutionState, Status
@@ -101,6 +107,12 @@ class ApprovalClosing:
             for approval in ended
             if approval.decision is not None and approval.approval_id not in noted
             for entry in decision_entries(approval, approval.decision)
+        ]
+        # Of a call that has started, the start is in the audit.
+        entries += [
+            resume_entry(approval, self.clock())
+            for approval in ended
+            if approval.status is Status.APPROVED and execution_of(approval) is None
         ]
         if entries:
             await self.storage.audit.append(*entries)

@@ -383,13 +383,14 @@ class Turns:
         return answers if len(answers) == len(decided) else None
 
     async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
-        """Record that the run receives these decisions."""
+        """Record that the run receives these decisions; of approved calls the start does that."""
         await self._requesters.note(work, speakers_of(decided))
-        if decided:
-            noted = [
-                approval.approval_id for approval in decided if self.attendance.has_told(approval)
-            ]
-            entries = resume_entries(decided, self.clock(), noted=noted)
+        noted = [a.approval_id for a in decided if self.attendance.has_told(a)]
+        others = [
+            a for a in decided if a.approval_id not in noted or a.status is not Status.APPROVED
+        ]
+        if others:
+            entries = resume_entries(others, self.clock(), noted=noted)
             await self.storage.audit.append(*entries)
         for approval in decided:
             await self.attendance.alert(approval)  # the process that decided may have crashed

@@ -13,10 +13,10 @@ from tests.cost.counting import counting, watching
 from tests.cost.stage import PAID, Kind, TurnStage, a_turn_stage, make_database
 from tests.support.mongo import DRIVERS, MongoServer
 
-COMMANDS, WRITES, WRITTEN = 39, 33, 21_000
+COMMANDS, WRITES, WRITTEN = 38, 32, 21_000
 """Ceilings for one approval: database commands, writes, and bytes written on SQLite."""
 
-CLICK, CLICK_WRITES = 22, 18
+CLICK, CLICK_WRITES = 20, 16
 """Ceilings for a click on one of many cards."""
 MANY = 12
 TRIES, MOST_TRIES = 3, 10

@@ -37,8 +37,8 @@ from bot.approvals.execution import (
     with_outcome,
 )
 from bot.approvals.votes import Votes
-from bot.audit.entries import note_start
-from bot.audit.invalidated import note_lapse
+from bot.audit.entries import note_start, resume_entry
+from bot.audit.invalidated import lapse_entry
 from bot.clock import milliseconds
 from bot.errors import DirectoryError
 from bot.freezes.rules import CallScope
@@ -146,7 +146,7 @@ class Calls:
         decided = [await self._decided(turn, name) for name in call.decisions]
         approvals = [approval for approval in decided if approval is not None]
         if call.goes_on:  # a resumed call must not run its beginning twice
-            await note_start(self.storage.audit, call, self.clock())
+            await note_start(self.storage.audit, call, approvals, self.clock())
             return kept_at_start(_strictest(approvals))
         facts = StartFacts(
             now_ms=self.clock(),
@@ -200,11 +200,11 @@ class Calls:
                     )
             number = 0 if call.is_answered else await self.switch.take_number(scope_of(call))
             if isinstance(number, Frozen):
-                return await self._held_back(turn, call, begun, number)
+                return await self._held_back(turn, call, approvals, begun, number)
             # Only now: a call that waits for the end of a freeze has not used its grant.
             if call.grant and not (self.grants is not None and await self.grants.use(call)):
                 return await self._put_back(turn, begun, say("reason.grant_over"))
-            await note_start(self.storage.audit, call, facts.now_ms, number=number)
+            await note_start(self.storage.audit, call, approvals, facts.now_ms, number=number)
         except BaseException:
             # Nothing has begun. A process that dies here leaves the start on record: see `why_not`.
             await asyncio.shield(self._put_back(turn, begun))
@@ -227,7 +227,12 @@ class Calls:
         return None if newest is None else _BegunCall(newest, before)
 
     async def _held_back(
-        self, turn: OpenTurn, call: StartingCall, begun: Sequence[_BegunCall], frozen: Frozen
+        self,
+        turn: OpenTurn,
+        call: StartingCall,
+        approvals: Iterable[Approval],
+        begun: Sequence[_BegunCall],
+        frozen: Frozen,
     ) -> str | Park:
         """Let a call wait for the end of a freeze; if it cannot, return why people are asked again.
 
@@ -255,7 +260,10 @@ class Calls:
                 self.redraw(name)
         key = f"{call.checkpoint_id}:{call.address}"
         about = begun[0].approval if begun else thread_of(call.checkpoint_id)
-        await self.storage.audit.append(parked_entry(frozen, key=key, at_ms=now, about=about))
+        await self.storage.audit.append(
+            *(resume_entry(approval, now) for approval in approvals),
+            parked_entry(frozen, key=key, at_ms=now, about=about),
+        )
         kept = ParkedAt(
             freeze=freeze.id, since_ms=since_ms, why=freeze.why, is_decided=bool(call.decisions)
         )
@@ -435,7 +443,9 @@ class Calls:
             )
             if await update_or_none(self.storage.approvals, name, write, writes_due=True):
                 self.redraw(name)
-            await note_lapse(self.storage.audit, approval, now, why=why)
+            await self.storage.audit.append(
+                resume_entry(approval, now), lapse_entry(approval, now, why=why)
+            )
         return AskAgain(why)
 
     async def wait(self, decisions: Sequence[str], tries: int) -> bool:

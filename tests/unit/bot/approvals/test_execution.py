@@ -29,6 +29,8 @@ from agents.runs.document import OpenRun
 from agents.workflows import AgentTool
 from bot.approvals.disclosure import Surface
 from bot.approvals.execution import execution_of, lets_run
+from bot.audit.acts import Act
+from bot.audit.report import story
 from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
 from bot.records.approval_queries import newest_of
 from bot.slack.cards.card_for import card_for
@@ -270,6 +272,12 @@ async def test_a_call_that_a_second_gate_stops_did_not_run(storage: SqliteStores
     assert run.state is ExecutionState.LAPSED
     assert "too much" in run.text
     assert drawn(office, inner) is None
+    received = [
+        entry.approval_id
+        for entry in await story(storage, thread_id=THREAD_ID)
+        if entry.action == Act.RESUMED
+    ]
+    assert sorted(received) == sorted([outer.approval_id, inner.approval_id])
 
 
 async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
