@@ -6,6 +6,7 @@ and returns its result. `countersign_client.operations` has them, and both clien
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ GRACE = 60.0
 LONGEST_PAUSE = 30.0
 LONGEST_RETRY = 300.0
 
+logger = logging.getLogger("countersign_client")
 _T = TypeVar("_T")
 _TRANSIENT = (500, 502, 504)
 _WAIT = (429, 503)
@@ -118,6 +120,8 @@ class Engine:
                 return state
             if state is None and now >= min(until, last):
                 raise _given_up(trouble) if known is None or now < until else StillPending(known)
+            if trouble is not None:
+                _warn_once(faults, trouble)
             faults += 1
             yield Pause(max(0.0, min(pause, until - now, last - now)))
 
@@ -130,9 +134,10 @@ class Engine:
             answer, trouble, pause = self._read(reply, model, faults)
             if answer is not None:
                 return answer
-            faults += 1
             if self._now() + pause > until:
                 raise _given_up(trouble)
+            _warn_once(faults, trouble)
+            faults += 1
             yield Pause(pause)
 
     def _read(
@@ -189,6 +194,11 @@ def _is_news(state: Request, known: Request | None) -> bool:
 
 def _epoch(moment: datetime) -> float:
     return (moment - datetime(1970, 1, 1, tzinfo=timezone.utc)) / timedelta(seconds=1)
+
+
+def _warn_once(faults: int, trouble: Exception | None) -> None:
+    if not faults:  # or nobody knows for a minute that the address is wrong
+        logger.warning("no answer from Countersign, trying again: %s", trouble)
 
 
 def _given_up(trouble: Exception | None) -> Exception:

@@ -187,7 +187,6 @@ def _carry_out(
     process = process or Process()
     options = parsing.build_parser().parse_args([name, *argv])
     if options.verbose:
-        logging.basicConfig(stream=process.stderr, format="%(name)s: %(message)s")
         logging.getLogger("httpx").setLevel(logging.INFO)
 
     with Signals().installed(), process.connect(PATIENCE) as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -116,6 +117,7 @@ def guarded(process: Process, command: Callable[[], int]) -> int:
         process: The process.
         command: Gives the exit code of a normal end.
     """
+    logging.basicConfig(stream=process.stderr, format="countersign: %(message)s")
     try:
         return command()
     except (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
-import logging
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -107,7 +106,7 @@ def mcp_proxy(argv: Sequence[str], process: Process | None = None) -> int:
             await http.serve(ends, options, files, countersign)
         return 0
 
-    return _carried_out(process, run)
+    return asyncio.run(run())
 
 
 def _upstream(pairs: Sequence[str], process: Process) -> dict[str, str]:
@@ -175,11 +174,6 @@ def mcp(argv: Sequence[str], process: Process | None = None) -> int:
             await tools.run_stdio_async()
         return 0
 
-    return _carried_out(process, run)
-
-
-def _carried_out(process: Process, run: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    logging.basicConfig(stream=process.stderr, format="countersign: %(message)s")
     return asyncio.run(run())
 
 

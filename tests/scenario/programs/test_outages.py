@@ -49,12 +49,15 @@ def test_a_program_that_starts_again_during_a_short_outage_finds_its_decision(
 
 
 def test_a_server_that_was_never_seen_is_unreachable_after_the_patience(
-    world: VirtualWorld,
+    world: VirtualWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The log says at once what is wrong, and once."""
     world.outage(0, 10_000)
     with pytest.raises(Unreachable, match="did not answer"):
         create(world)
     assert 30 <= world.time <= 61
+    (warning,) = caplog.messages
+    assert warning.startswith("no answer from Countersign, trying again: ")
     begun = world.time
     with pytest.raises(Unreachable, match="did not answer"):
         world.client().wait("apr_" + "0" * 32)
