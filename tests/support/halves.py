@@ -28,6 +28,7 @@ LONG = {
     "tests/pages/test_library_page.py": "runs a page in two processes",
     "tests/property/test_killed_people.py": "kills processes",
     "tests/property/test_killed_relay.py": "kills processes",
+    "tests/property/test_whole_call.py": "draws each surface of many calls",
     "tests/scenario/calls/test_answered_once.py": "kills processes",
     "tests/scenario/calls/test_rates.py": "waits for rate limits",
     "tests/scenario/commands/test_audit_chain.py": "plays the audit commands on a real audit",
