@@ -179,9 +179,13 @@ class Job:
         self.life.at("acted")
         try:
             await client.report(request.id, "ran", "3 pods", token=run.token)
-        except ApiError as error:  # people may have said what became of it
+        except ApiError as error:
             if error.code != "result-known":
                 raise
+            # People have said what became of it; or the start of a process that has died came after
+            # ours, and nobody reports it: an idempotent call then starts once more.
+            now = await client.get(request.id)
+            return now.execution.state in ENDED
         self.life.at("reported")
         return True
 

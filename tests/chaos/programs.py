@@ -393,7 +393,9 @@ class AskingPrograms(Play):
         if len(asked.execution_ids) > 1:
             self._wrong(name, "its starts have several execution ids")
         if execution.state in {ExecutionState.STARTED, ExecutionState.DOUBT}:
-            self._wrong(name, f"its execution is left {execution.state}")
+            begun, known = execution.program.generation, sorted(generations)
+            left = f"its execution is left {execution.state}"
+            self._wrong(name, f"{left} by start {begun}; programs had the starts {known}")
 
     def _check_freezes(self, name: str, asked: Asked) -> None:
         """No program asked for a start, and got it, while a freeze was in force."""
