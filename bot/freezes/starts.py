@@ -22,7 +22,7 @@ from bot.records.approval import Approval
 from bot.records.switch import Freeze, SwitchRecord
 from bot.words import say
 from storage.audit import AuditEntry
-from storage.errors import RecordNotFoundError, StorageError
+from storage.errors import RecordNotFoundError, StorageError, StoreUnavailableError
 
 FILE = "file"
 """Id of the freeze by the file, and its actor in the audit."""
@@ -180,6 +180,8 @@ class StartSwitch:
                 except Exception as error:  # noqa: BLE001 - each caller gets it, and starts nothing
                     for start in _unanswered(starts):
                         start.answer.set_exception(error)
+                    if isinstance(error, StoreUnavailableError):
+                        begun = time()  # how long a time limit is says nothing of a write
                 await self._sleep(max(PAUSE_S, time() - begun))
         finally:
             self._numbering = None

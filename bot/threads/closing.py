@@ -108,7 +108,7 @@ class ApprovalClosing:
             if approval.decision is not None and approval.approval_id not in noted
             for entry in decision_entries(approval, approval.decision)
         ]
-        # Of a call that has started, the start is in the audit.
+        # A call that has started recorded this with its start.
         entries += [
             resume_entry(approval, self.clock())
             for approval in ended

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from bot.freezes.rights import ADMINS_ONLY
 from bot.freezes.rules import CallScope
 from bot.freezes.running import running_in
 from bot.freezes.service import Freezes
-from bot.freezes.starts import PAUSE_S, FreezeFile, Frozen, StartSwitch
+from bot.freezes.starts import FreezeFile, Frozen, StartSwitch
 from bot.records.approval import Execution, ExecutionState, Kind, Status
 from bot.records.switch import SWITCH_ID, FreezeScope, ScopeKind, SwitchRecord
 from bot.stores import Stores
@@ -167,28 +168,43 @@ async def test_a_start_that_nobody_waits_for_harms_no_other(process: Process) ->
     assert await kept in {1, 2}
 
 
-async def test_a_process_leaves_others_as_much_time_as_its_own_write_takes(
-    storage: SqliteStores,
-) -> None:
-    """Else a slow database lets only the process write that has just written."""
-    paused: list[float] = []
+async def pause_after(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, *, seconds: float, fails: bool = False
+) -> float:
+    """How long a process lets others write after a write of its own that took so many seconds."""
+    loop = asyncio.get_running_loop()
+    now, passed, paused = loop.time, [0.0], loop.create_future()
+    monkeypatch.setattr(loop, "time", lambda: now() + passed[0])
 
     async def pause(seconds: float) -> None:
-        paused.append(seconds)
+        paused.set_result(seconds)
 
     class Slow(Freezes):
         async def change(self, *args: Any, **options: Any) -> SwitchRecord | None:
-            loop = asyncio.get_running_loop()
-            until = loop.time() + 3 * PAUSE_S
-            while loop.time() < until:
-                pass
+            passed[0] += seconds
+            if fails:
+                raise StoreUnavailableError("away")
             return await super().change(*args, **options)
 
     clock = FakeClock()
     slow = Slow(switches=storage.switches, audit=storage.audit, clock=clock, team="T1")
     file = FreezeFile(path=None, clock=clock)
-    await StartSwitch(slow, file, owner="host:1", sleep=pause).take_number(SEARCH)
-    assert paused[0] >= 3 * PAUSE_S
+    with suppress(StoreUnavailableError):
+        await StartSwitch(slow, file, owner="host:1", sleep=pause).take_number(SEARCH)
+    return float(await paused)
+
+
+async def test_a_process_leaves_others_as_much_time_as_its_own_write_takes(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a slow database lets only the process write that has just written."""
+    assert await pause_after(storage, monkeypatch, seconds=5) >= 5
+
+
+async def test_after_a_write_that_failed_at_its_limit_the_next_one_begins_at_once(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await pause_after(storage, monkeypatch, seconds=5, fails=True) < 1
 
 
 # ---- cost ----------------------------------------------------------------------------------------
