@@ -117,6 +117,8 @@ class Proxy:
         self._rounds: dict[str, AsyncRun] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._cancelled: set[str] = set()
+        self._being_written: set[str] = set()
+        """Messages whose answers are being written to the client."""
         self._open_calls: dict[str, _OpenCall] = {}
         self._running: dict[str, asyncio.Future[Message]] = {}
         self._later: set[asyncio.Task[Any]] = set()
@@ -299,8 +301,9 @@ class Proxy:
     async def close(self) -> None:
         """End the calls that wait for people, whose requests stay; finish those that run."""
         if not self._is_gone:  # the client is, and takes no answer
-            for held in list(self._waiting.values()):
-                held.cancel()
+            for name, held in list(self._waiting.items()):
+                if name not in self._being_written:  # a client may read its answer, and go at once
+                    held.cancel()
         for open_call in list(self._open_calls.values()):
             if not open_call.is_started:
                 open_call.task.cancel()
@@ -319,11 +322,7 @@ class Proxy:
         if name in self._waiting:
             raise MalformedMessageError(INVALID_REQUEST, "a call has this id", message_id)
         self._waiting[name] = task = asyncio.create_task(self._answer(message))
-        task.add_done_callback(lambda _: self._end_wait(name))
-
-    def _end_wait(self, name: str) -> None:
-        self._waiting.pop(name, None)
-        self._cancelled.discard(name)
+        task.add_done_callback(lambda _: self._waiting.pop(name, None))
 
     def _name(self, message_id: Any) -> str:
         return json.dumps([self._session, message_id])
@@ -347,6 +346,7 @@ class Proxy:
         finally:
             open_call.waiters -= 1
             is_cancelled = self._name(message["id"]) in self._cancelled
+            self._cancelled.discard(self._name(message["id"]))
             if not open_call.waiters and not open_call.is_started:
                 self._forget(open_call)  # so that nobody joins a call that ends
                 open_call.task.cancel()
@@ -358,8 +358,15 @@ class Proxy:
         answer = open_call.task.result()
         if open_call.is_kept or (is_again and open_call.is_started):
             answer = noted(answer, _AGAIN)
-        # A client may read the answer and go before we know that it was written; it has it.
-        await asyncio.shield(self._in_background(self._hand_over(message, answer, open_call)))
+        name = self._name(message["id"])
+        self._being_written.add(name)
+        try:
+            is_written = await self._tell(message, answer)
+        finally:
+            self._being_written.discard(name)
+        if is_written and open_call.outcome is not None:
+            self._spool.drop(call.key)
+            self._in_background(self._hand_over(open_call))
 
     async def _call_of(self, message: Message) -> Call:
         """Make the call; a client may have listed the tools before this process began."""
@@ -472,7 +479,7 @@ class Proxy:
             raise RefusedCallError(_ENDED)
         if call.changed is not None:
             self._definitions.accept(call.own_name)
-        alive = asyncio.create_task(self._live(run))
+        alive = asyncio.create_task(self._report_running(run))
         try:
             message = await self._asked(call.forwarded(own_id, run.arguments))
         except UnreachedError:
@@ -545,23 +552,17 @@ class Proxy:
         await asyncio.wait({open_call.outcome}, timeout=REPORTING)
         return answer
 
-    async def _live(self, run: AsyncRun) -> None:
+    async def _report_running(self, run: AsyncRun) -> None:
         """Report that it runs, so that nobody is asked about it too early."""
         while True:
             await self._sleep(BETWEEN * 6)
             await run.progress("It runs")
 
-    async def _hand_over(self, message: Message, answer: Message, open_call: _OpenCall) -> None:
-        """Give the client the result, and report that; then the same call is asked about anew."""
-        if not await self._tell(message, answer) or open_call.outcome is None:
-            return
-        self._spool.drop(open_call.call.key)
-        if open_call.request_id is not None:
-            self._in_background(self._report_delivery(open_call.outcome, open_call.request_id))
-
-    async def _report_delivery(self, outcome: asyncio.Task[Any], request_id: str) -> None:
-        await asyncio.wait({outcome})
-        await self._countersign.delivered(request_id)
+    async def _hand_over(self, open_call: _OpenCall) -> None:
+        """Report that the client has the result, so that the same call is asked about anew."""
+        if open_call.outcome is not None and open_call.request_id is not None:
+            await asyncio.wait({open_call.outcome})
+            await self._countersign.delivered(open_call.request_id)
 
     def _summary(self, answer: Message) -> str | None:
         if not self._options.tells_summary:

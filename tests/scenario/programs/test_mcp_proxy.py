@@ -250,9 +250,9 @@ async def test_a_server_may_ask_the_user_of_the_client_during_an_approved_call(
         await until(lambda: record.is_delivered)  # or the next client gets this result
     async with bench.client(era, transport) as client:
         with suppress(MCPError):
-            told = await client.call_tool("move")
-            assert told.is_error
-            assert "Rejected" not in texts(told)
+            failed = await client.call_tool("move")
+            assert failed.is_error
+            assert "Rejected" not in texts(failed)
     assert asked == ["Which region?"]
     assert bench.runs == ["move eu"]
 
