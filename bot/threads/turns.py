@@ -383,7 +383,7 @@ class Turns:
         return answers if len(answers) == len(decided) else None
 
     async def _note_passed_on(self, work: ThreadPass, decided: Sequence[Approval]) -> None:
-        """Record that the run receives these decisions; of approved calls the start does that."""
+        """Record that the run receives these decisions; an approved call does so as it starts."""
         await self._requesters.note(work, speakers_of(decided))
         noted = [a.approval_id for a in decided if self.attendance.has_told(a)]
         others = [

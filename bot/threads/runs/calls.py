@@ -200,11 +200,12 @@ class Calls:
                     )
             number = 0 if call.is_answered else await self.switch.take_number(scope_of(call))
             if isinstance(number, Frozen):
-                return await self._held_back(turn, call, approvals, begun, number)
+                return await self._held_back(turn, call, begun, number)
             # Only now: a call that waits for the end of a freeze has not used its grant.
             if call.grant and not (self.grants is not None and await self.grants.use(call)):
                 return await self._put_back(turn, begun, say("reason.grant_over"))
-            await note_start(self.storage.audit, call, approvals, facts.now_ms, number=number)
+            received = [start.approval for start in begun]
+            await note_start(self.storage.audit, call, received, facts.now_ms, number=number)
         except BaseException:
             # Nothing has begun. A process that dies here leaves the start on record: see `why_not`.
             await asyncio.shield(self._put_back(turn, begun))
@@ -227,12 +228,7 @@ class Calls:
         return None if newest is None else _BegunCall(newest, before)
 
     async def _held_back(
-        self,
-        turn: OpenTurn,
-        call: StartingCall,
-        approvals: Iterable[Approval],
-        begun: Sequence[_BegunCall],
-        frozen: Frozen,
+        self, turn: OpenTurn, call: StartingCall, begun: Sequence[_BegunCall], frozen: Frozen
     ) -> str | Park:
         """Let a call wait for the end of a freeze; if it cannot, return why people are asked again.
 
@@ -261,7 +257,7 @@ class Calls:
         key = f"{call.checkpoint_id}:{call.address}"
         about = begun[0].approval if begun else thread_of(call.checkpoint_id)
         await self.storage.audit.append(
-            *(resume_entry(approval, now) for approval in approvals),
+            *(resume_entry(start.approval, now) for start in begun),
             parked_entry(frozen, key=key, at_ms=now, about=about),
         )
         kept = ParkedAt(
