@@ -100,7 +100,7 @@ class Engine:
         """Get one state, over any outage that the wait survives."""
         last = self._now() + self._patience
         if known is not None and self._ahead is not None:
-            last = self._end(known)
+            last = self._deadline(known)
         faults = 0
         while True:
             sent_at = self._now()
@@ -173,7 +173,7 @@ class Engine:
             return
         self._ahead = date.replace(tzinfo=timezone.utc).timestamp() - self._now()
 
-    def _end(self, request: Request) -> float:
+    def _deadline(self, request: Request) -> float:
         """When a wait ends in any case, by `now`."""
         return inf if self._ahead is None else _epoch(request.expires_at) - self._ahead + GRACE
 

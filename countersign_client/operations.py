@@ -286,7 +286,7 @@ class Operations(Engine):
             known = yield from self._poll(request_id, known, until)
             if known.is_over:
                 return known
-            if self._now() >= min(until, self._end(known)):
+            if self._now() >= min(until, self._deadline(known)):
                 raise StillPending(known)
 
     def change(self, known: Request) -> Steps[Request]:
@@ -295,7 +295,7 @@ class Operations(Engine):
             fresh = yield from self._poll(known.id, known, inf)
             if fresh.is_over or fresh.revision > known.revision:
                 return fresh
-            if self._now() >= self._end(known):
+            if self._now() >= self._deadline(known):
                 raise StillPending(fresh)
 
     def cancel(self, request: Request | str, reason: str | None = None) -> Steps[Request]:
