@@ -64,7 +64,7 @@ class Stores:
         collections: dict[str, Collection[Any]] = {
             kind.spec.name: database.collection(kind) for kind in KINDS
         }
-        self._found = collections
+        self._collections = collections
         self.audit = self.trail = database.trail
         self.log, self.checkpoints = database.log, database.checkpoints
         self.threads = ThreadStore(collections["threads"])
@@ -105,36 +105,38 @@ class Stores:
 
     async def reconsider(self) -> None:
         """Lift the quarantine of all documents: an operator may have repaired them."""
-        for collection in self._found.values():
+        for collection in self._collections.values():
             await collection.recheck()
 
     @property
     def may_claim(self) -> bool:
         """Whether this process may claim work."""
-        return all(collection.may_claim for collection in self._found.values())
+        return all(collection.may_claim for collection in self._collections.values())
 
     def allow_claims(self, *, allowed: bool) -> None:
         """Allow or stop all claims of this process."""
-        for collection in self._found.values():
+        for collection in self._collections.values():
             collection.may_claim = allowed
 
     async def hasten(self, *, now_ms: int, before_ms: int) -> None:
         """Make all work due that was due soon when the clock was put back."""
-        for collection in self._found.values():
+        for collection in self._collections.values():
             await collection.hasten(now_ms=now_ms, before_ms=before_ms)
 
     async def end_false_leases(self, *, now_ms: int) -> None:
         """End all leases that no process can have."""
-        for collection in self._found.values():
+        for collection in self._collections.values():
             await collection.end_false_leases(now_ms=now_ms)
 
     async def count_unreadable(self) -> int:
         """Count the quarantined documents: this release read them and failed."""
-        return sum([await collection.count_quarantined() for collection in self._found.values()])
+        return sum(
+            [await collection.count_quarantined() for collection in self._collections.values()]
+        )
 
     async def unreadable(self, *, limit: int) -> Sequence[Unreadable]:
         """Read all documents, and return those that this release cannot read. Slow."""
         documents: list[Unreadable] = []
-        for collection in self._found.values():
+        for collection in self._collections.values():
             documents += await collection.unreadable(limit=limit - len(documents))
         return documents

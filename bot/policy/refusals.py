@@ -210,13 +210,13 @@ class _Voter:
     """A voter and their rights on one ballot."""
 
     def __init__(self, ballot: Ballot, attempt: VoteAttempt, snapshot: PeopleSnapshot) -> None:
-        self._ballot, self._attempt, self._standing = ballot, attempt, snapshot
+        self._ballot, self._attempt, self._snapshot = ballot, attempt, snapshot
         self._rights = Eligibility(ballot.terms, snapshot)
         self._is_stop = attempt.choice in STOPS
 
     def is_known(self) -> bool:
         """Whether all people and groups that this vote needs were looked up."""
-        ballot, snapshot = self._ballot, self._standing
+        ballot, snapshot = self._ballot, self._snapshot
         # A rejection is safe without a complete look-up, so it needs less.
         if not self._is_stop:
             return ballot.is_sure(snapshot) and self._turn() is not None
@@ -333,12 +333,12 @@ class _Voter:
         others = {
             user_id for other in ballot.votes if other is not own for user_id in other.persons
         }
-        if vote.persons & (others | self._standing.counted):
+        if vote.persons & (others | self._snapshot.counted):
             return RefusalCode.USED_UP
         if own is not None and own.aim == vote.aim:
             is_same = own.stage == vote.stage
             return RefusalCode.ALREADY_VOTED if is_same else RefusalCode.USED_UP
-        useful = ballot.open_columns(self._standing, aim=vote.aim, but=vote.by)
+        useful = ballot.open_columns(self._snapshot, aim=vote.aim, but=vote.by)
         if any(self._rights.fits(right, requirement, ballot.steps) for requirement in useful):
             return None
         return RefusalCode.NOT_NEEDED

@@ -312,14 +312,14 @@ class Turns:
         notices = notices_in(run.checkpoint_id, run.stored.journal)
         begun = {notice.address for notice in notices if isinstance(notice, WorkStarted)}
         opened = await open_of(self.storage.approvals, thread.thread_id) if answers else ()
-        told = [
+        not_begun = [
             approval
             for approval in opened
             if approval.interrupt_id in answers
             and not any(map(question_of(approval).lets_run, begun))
         ]
         infos = {context.id: context.info for context in run.pending()}
-        return await self.calls.held(thread, told, infos, is_told=True)
+        return await self.calls.held(thread, not_begun, infos, is_told=True)
 
     async def _resume(self, work: ThreadPass, run: OpenRun) -> Progress:
         """Resume the run with all decisions that it has not received."""

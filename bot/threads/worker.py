@@ -174,7 +174,7 @@ class Threads:
         try:
             while here.is_wanted:
                 here.is_wanted = False
-                await self._claimed.do(thread_id, partial(self._visit, here))
+                await self._claimed.do(thread_id, partial(self._work_and_release, here))
         finally:
             if self._here.get(thread_id) is here:
                 self._leave(thread_id)
@@ -195,7 +195,7 @@ class Threads:
             sleep=self.beat,
         )
 
-    async def _visit(self, here: _WorkHere, hold: ClaimedRecord[Thread]) -> bool:
+    async def _work_and_release(self, here: _WorkHere, hold: ClaimedRecord[Thread]) -> bool:
         """Process under the lease and release it; return whether nothing is due."""
         thread = hold.record
         if thread.crashes >= MAX_CRASHES + MAX_CRASHES_AT_END:

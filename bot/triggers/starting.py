@@ -231,7 +231,7 @@ class ThreadStarts:
         claimed: ClaimedWork[ThreadStart] = ClaimedWork(
             claim=self.storage.starts.claim, owner=self.owner, clock=self.clock
         )
-        await claimed.do(start_id, self._visit)
+        await claimed.do(start_id, self._work_and_release)
 
     def tell(self, start: ThreadStart, why: str) -> None:
         """Tell the channel once why nothing starts.
@@ -255,7 +255,7 @@ class ThreadStarts:
                 extra={"action": "start_failed"},
             )
 
-    async def _visit(self, hold: ClaimedRecord[ThreadStart]) -> bool:
+    async def _work_and_release(self, hold: ClaimedRecord[ThreadStart]) -> bool:
         start = hold.record
         if start.is_hold:
             return await self.holds.update_message(start)

@@ -105,13 +105,13 @@ class RequestTasks(Extension):
 
 
 def _task(request: Request, status: str) -> dict[str, Any]:
-    told = request.model_dump(mode="json")
+    fields = request.model_dump(mode="json")
     return {
         "taskId": request.id,
         "status": status,
         "statusMessage": f"{request.title}: {request.status}",
-        "createdAt": told["created_at"],
-        "lastUpdatedAt": told.get("updated_at"),
+        "createdAt": fields["created_at"],
+        "lastUpdatedAt": fields.get("updated_at"),
         "ttlMs": None,
         "pollIntervalMs": POLL_MS,
     }

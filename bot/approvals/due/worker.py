@@ -275,7 +275,7 @@ class ApprovalWorker:
             await self.attend(approval.approval_id)
             return
         worker_pass = ApprovalPass(hold=hold, is_born=True)
-        if not await self._visit(worker_pass):
+        if not await self._attend_and_release(worker_pass):
             await self.attend(approval.approval_id)
         for name in worker_pass.card_owners:
             await self.attend(name)
@@ -451,7 +451,7 @@ class ApprovalWorker:
                 running_pass.is_wanted = False
                 await self._work.do(
                     approval_id,
-                    lambda hold: self._visit(
+                    lambda hold: self._attend_and_release(
                         ApprovalPass(
                             hold=hold, announced=announced, card_owners=running_pass.card_owners
                         ),
@@ -500,7 +500,7 @@ class ApprovalWorker:
             releases=True,
         )
 
-    async def _visit(
+    async def _attend_and_release(
         self, worker_pass: ApprovalPass, running_pass: _RunningPass | None = None
     ) -> bool:
         """Do the due work under a lease and release it; return whether nothing is due."""

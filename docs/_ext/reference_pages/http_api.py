@@ -91,7 +91,7 @@ def _default(field: dict[str, Any]) -> str:
 def _type(field: dict[str, Any]) -> str:
     for union in ("anyOf", "oneOf"):
         if union in field:
-            names = [_type(one) for one in field[union] if one.get("type") != "null"]
+            names = [_type(option) for option in field[union] if option.get("type") != "null"]
             return " or ".join(dict.fromkeys(names))
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]

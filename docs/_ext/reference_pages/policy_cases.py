@@ -87,10 +87,10 @@ def _type(shape: dict[str, Any]) -> str:
         for option in shape.get("anyOf", shape.get("oneOf", [shape]))
         if option.get("type") != "null"
     ]
-    return " or ".join(dict.fromkeys(_one(option) for option in options))
+    return " or ".join(dict.fromkeys(_type_name(option) for option in options))
 
 
-def _one(shape: dict[str, Any]) -> str:
+def _type_name(shape: dict[str, Any]) -> str:
     if "$ref" in shape:
         name = text.spaced(shape["$ref"].rpartition("/")[2])
         return f"[{name.lower()}](#{text.anchor('case', name)})"
@@ -104,7 +104,7 @@ def _one(shape: dict[str, Any]) -> str:
     match shape.get("type"):
         case "array":
             items = shape.get("items", {})
-            return f"list of {_one(items)}" if items else "list"
+            return f"list of {_type_name(items)}" if items else "list"
         case "object" if isinstance(shape.get("additionalProperties"), dict):
             return f"map to {_type(shape['additionalProperties'])}"
         case kind:
