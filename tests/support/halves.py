@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 LONG = {
     "tests/browser": "drives a browser",
     "tests/chaos/test_chaos.py": "kills bots",
+    "tests/contract/faults/test_outages.py": "stops servers, and lets them hang",
     "tests/contract/faults/test_statements.py": "fails at each statement of each store",
     "tests/contract/faults/test_unreadable_ones.py": "damages each field of each record",
     "tests/model/test_freezing.py": "walks through each order of steps",
