@@ -36,6 +36,8 @@ class Lab:
     ran: Counter[str] = field(default_factory=Counter)
     notes: list[object] = field(default_factory=list)
     flags: dict[str, Any] = field(default_factory=dict)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def graph(self) -> CompiledGraph:
@@ -80,6 +82,40 @@ class Lab:
 
         return node
 
+    def slow(self, name: str, question: str = "") -> Callable[[State], object]:
+        """A node that asks, if told so; the first time, it sets `begun` and waits for `go_on`."""
+
+        async def node(state: State) -> object:
+            answer = node_interrupt(question) if question else 1
+            self.ran[name] += 1
+            if self.ran[name] == 1:
+                self.begun.set()
+                await self.go_on.wait()
+            return {name: answer}
+
+        return node
+
+    def flaky(
+        self, name: str, failures: int = 1, error: Exception | None = None
+    ) -> Callable[[State], object]:
+        """A node that fails so many times, and then writes."""
+
+        def node(state: State) -> object:
+            self.ran[name] += 1
+            if self.ran[name] <= failures:
+                raise error or OSError("away")
+            return {"log": [name]}
+
+        return node
+
+    async def cut_off(self, call: Coroutine[Any, Any, object]) -> None:
+        """Cancel a call when its slow node has begun."""
+        task = asyncio.create_task(call)
+        await self.begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
 
 async def settled(lab: Lab, result: GraphResult | StateSnapshot) -> GraphResult | StateSnapshot:
     """Let run once more whatever a dead process had begun with an answer."""
@@ -89,15 +125,6 @@ async def settled(lab: Lab, result: GraphResult | StateSnapshot) -> GraphResult 
         again = InDoubtResult(choice="again", by="U1")
         result = await lab.run(resume_map={doubt.id: again for doubt in doubts})
     return result
-
-
-async def cut_off(call: Coroutine[Any, Any, object], begun: asyncio.Event) -> None:
-    """Cancel a call when its node has begun."""
-    task = asyncio.create_task(call)
-    await begun.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
 
 
 def ids(result: GraphResult | StateSnapshot) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from agents.graph import END, START, Send, StateGraph
 from tests.unit.agents.graph.support import State
@@ -77,17 +76,13 @@ def test_a_router_that_may_lead_anywhere_is_drawn_so() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ['x"]; click n0 "javascript:alert(1)"', "a\nb", "end", "ü%%{}"])
-def test_a_name_is_data(name: str) -> None:
-    graph = StateGraph(State).add_node(name, nothing).add_edge(START, name)
-    lines = graph.compile().draw_mermaid().splitlines()
-    assert len(lines) == 5
-    assert re.fullmatch(r' {4}n0\["[^"\[\]{};%\n]*(?:#\d+;[^"\[\]{};%\n]*)*"\]', lines[3])
-
-
 @given(st.text(min_size=1).filter(lambda name: name not in {START, END, "*"}))
+@example('x"]; click n0 "javascript:alert(1)"')
+@example("a\nb")
+@example("end")
+@example("ü%%{}")
 def test_no_name_leaves_its_label(name: str) -> None:
     graph = StateGraph(State).add_node(name, nothing).add_edge(START, name)
     lines = graph.compile().draw_mermaid().split("\n")
     assert len(lines) == 6
-    assert lines[3].count('"') == 2
+    assert re.fullmatch(r' {4}n0\["[^"\[\]{};%\n]*(?:#\d+;[^"\[\]{};%\n]*)*"\]', lines[3])

@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from agents import (
-    AgentInput,
     ApprovalInfo,
-    MessageEvent,
     ResumeDataError,
-    ScriptedModel,
     address_segment,
     approval_gate,
     composite_interrupt,
@@ -22,8 +19,6 @@ from agents import (
     session_values,
     stateful_interrupt,
 )
-from agents.agent import run_agent
-from agents.chat.agent import ChatModelAgent
 from agents.core.calls import ToolCall, ToolReturn
 from agents.core.interrupt import InterruptSignal
 from agents.core.messages import PlannedCall
@@ -36,15 +31,9 @@ from agents.graph import (
     node_interrupt,
     task,
 )
-from agents.models import Turn, call, say
 from agents.tools.call import execute
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 from tests.unit.agents.support import Plain
-
-
-def empty() -> Lab:
-    """A place that only counts."""
-    return Lab(lambda lab: StateGraph(State))
 
 
 def ask(lab: Lab, name: str) -> Any:
@@ -184,35 +173,6 @@ async def test_e140_a_branch_is_evaluated_once() -> None:
     await lab.start()
     await lab.run(resume="x")
     assert lab.ran == {"a": 1, "route": 1, "b": 2}
-
-
-async def test_an_agent_with_a_gated_tool_in_a_node() -> None:
-    lab = empty()
-    tool = Plain("pay")
-    models: list[ScriptedModel] = []
-
-    async def node(state: State) -> object:
-        lab.ran["node"] += 1
-
-        async def work() -> str:
-            turns: list[Turn] = [call("pay", {"x": 1}, id="c1"), say("paid")]
-            model = ScriptedModel(turns[sum(model.calls for model in models) :])
-            models.append(model)
-            agent = ChatModelAgent(name="A", model=model, tools=[approval_gate(tool)])
-            events = [event async for event in run_agent(agent, AgentInput(messages=()))]
-            return next(e.text for e in events if isinstance(e, MessageEvent) and e.text)
-
-        said = await task("agent", work)
-        return {"a": [said, node_interrupt("sure?")]}
-
-    lab.build = lambda lab: chain(lab, n=node)
-    [question] = (await lab.start()).interrupts
-    assert question.address == "runnable:graph;node:n;agent:A;tool:pay:c1"
-    assert isinstance(question.value, ApprovalInfo)
-    result = await lab.run(resume=question.value.approve(by="U1"))
-    assert values_of(result) == ["sure?"]
-    assert (await lab.run(resume="yes")).values["a"] == ["paid", "yes"]
-    assert (len(tool.calls), lab.ran["node"], sum(m.calls for m in models)) == (1, 3, 2)
 
 
 async def test_once_only_in_a_node() -> None:

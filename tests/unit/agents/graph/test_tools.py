@@ -11,8 +11,6 @@ import pytest
 from agents import (
     AgentConfigError,
     ApprovalInfo,
-    MemoryCheckpointStore,
-    MessageEvent,
     ResumeDataError,
     Runner,
     approval_gate,
@@ -30,7 +28,7 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.models import call, say
-from tests.unit.agents.graph.support import Lab, State, chain
+from tests.unit.agents.graph.support import Lab, State
 from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 
@@ -189,38 +187,7 @@ class Dialogue(TypedDict, total=False):
     output: str
 
 
-def helper_graph() -> CompiledGraph:
-    def reply(state: Dialogue) -> object:
-        return {"output": f"{state['input']}: {node_interrupt('how?')}"}
-
-    return StateGraph(Dialogue).add_node("reply", reply).add_edge(START, "reply").compile()
-
-
-async def test_a_graph_as_an_agent() -> None:
-    store = MemoryCheckpointStore()
-
-    def runner() -> Runner:
-        agent = GraphAgent(helper_graph(), "helper", description="helps")
-        assert agent.description == "helps"
-        return Runner(agent, checkpoint_store=store)
-
-    events = await collect(runner().query("hello", checkpoint_id="1"))
-    [question] = contexts(events).values()
-    assert str(question.address) == "agent:helper;runnable:graph;node:reply"
-    events = await collect(runner().resume("1", {question.id: "like this"}))
-    [said] = [event for event in events if isinstance(event, MessageEvent)]
-    assert said.text == "hello: like this"
-
-
-async def test_a_graph_as_an_agent_with_maps() -> None:
-    agent = GraphAgent(
-        chain(empty(), a=lambda s: {"a": s["foo"]}).compile(),
-        "helper",
-        to_input=lambda given: {"foo": str(len(given.messages))},
-        to_text=lambda values: f"{values['a']} message",
-    )
-    events = await collect(Runner(agent).query("hello"))
-    assert brief(events) == ["says 1 message"]
+def test_a_graph_as_an_agent_needs_a_key_for_its_input() -> None:
     with pytest.raises(AgentConfigError, match="'input'"):
         GraphAgent(transfer_graph(empty()), "helper")
 

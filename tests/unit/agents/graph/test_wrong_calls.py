@@ -7,12 +7,11 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from agents.core.errors import AgentConfigError, UnstorableValueError
+from agents.core.errors import AgentConfigError
 from agents.graph import (
     START,
     Command,
     GraphBuildError,
-    Send,
     StateGraph,
 )
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
@@ -23,16 +22,17 @@ def pay(lab: Lab) -> StateGraph:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "nearest"),
+    ("wrong", "told"),
     [
-        ("interupt_before", "interrupt_before"),
-        ("checkpointer", "checkpoint_store"),
-        ("recursion_limit", "step_limit"),
+        ("interupt_before", "did you mean 'interrupt_before'"),
+        ("checkpointer", "did you mean 'checkpoint_store'"),
+        ("recursion_limit", "did you mean 'step_limit'"),
+        ("xyz", "it takes: checkpoint_store, interrupt_before"),
     ],
 )
-def test_an_unknown_option_of_compile_names_the_nearest(wrong: str, nearest: str) -> None:
+def test_an_unknown_option_of_compile_names_the_nearest_or_all(wrong: str, told: str) -> None:
     options: Any = {wrong: ["pay"]}
-    with pytest.raises(TypeError, match=f"{wrong}.*did you mean '{nearest}'"):
+    with pytest.raises(TypeError, match=f"'{wrong}'.*{told}"):
         pay(Lab(pay)).compile(**options)
 
 
@@ -57,12 +57,6 @@ async def test_an_unknown_argument_of_invoke_answers_nothing(wrong: dict[str, An
         async for _ in lab.graph.stream(thread_id="t", **wrong):
             pass
     assert (ids(await lab.state()), lab.ran) == (before, {"pay": 1})
-
-
-def test_an_unknown_option_like_no_other_is_told_what_there_is() -> None:
-    options: Any = {"xyz": 1}
-    with pytest.raises(TypeError, match="'xyz'; it takes: checkpoint_store, interrupt_before"):
-        pay(Lab(pay)).compile(**options)
 
 
 @pytest.mark.parametrize("command", [Command(), Command(goto=[]), "x", None, {"goto": "a"}])
@@ -128,19 +122,6 @@ async def test_a_thread_never_meets_the_copies_of_another() -> None:
     await lab.run({"foo": "one"}, thread_id="room@1")
     assert (await lab.graph.get_state("room", 1)).values["foo"] == "room"
     assert (await lab.graph.get_state("room@1")).values["foo"] == "one"
-
-
-async def test_a_state_that_holds_itself_is_told_as_what_it_is() -> None:
-    ring: dict[str, object] = {}
-    ring["ring"] = ring
-    lab = Lab(pay)
-    with pytest.raises(UnstorableValueError, match="holds itself"):
-        await lab.start(a=ring)
-    sends = StateGraph(State).add_node("w", lab.write("w"))
-    sends.add_conditional_edges(START, lambda state: Send("w", ring), ["w"])
-    with pytest.raises(UnstorableValueError, match="holds itself"):
-        await sends.compile().invoke({})
-    assert lab.ran == {}
 
 
 class _Async:

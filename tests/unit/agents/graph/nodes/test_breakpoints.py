@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from agents.agent import InterruptEvent
 from agents.core.asking.answers import (
     ApprovalResult,
     Cancelled,
@@ -21,13 +20,10 @@ from agents.graph import (
     GraphBuildError,
     MultipleAnswers,
     NodeRefusedError,
-    Send,
     StateGraph,
     StateUpdate,
     node_interrupt,
 )
-from agents.graph.agent import GraphAgent
-from agents.runner import Runner
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 
@@ -85,18 +81,6 @@ async def test_whatever_is_no_clear_yes_lets_nothing_run(value: object) -> None:
     with pytest.raises(ResumeDataError, match="nothing ran"):
         await lab.run(resume=value)
     assert (await lab.state(), lab.ran) == (before, {"a": 1})
-
-
-@pytest.mark.parametrize("value", UNCLEAR)
-async def test_an_agent_takes_nothing_else_at_a_breakpoint_either(value: object) -> None:
-    lab = Lab(abc, {"interrupt_after": ["a"]})
-    agent = GraphAgent(lab.graph, "g", to_input=lambda given: {}, to_text=lambda state: "done")
-    runner = Runner(agent, checkpoint_store=lab.store)
-    [asked] = [event async for event in runner.query("go", checkpoint_id="r")]
-    assert isinstance(asked, InterruptEvent)
-    with pytest.raises(ResumeDataError):
-        _ = [event async for event in runner.resume("r", {asked.contexts[0].id: value})]
-    assert lab.ran == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -234,16 +218,6 @@ async def test_one_of_several_before_holds_the_whole_step() -> None:
     assert values_of(await lab.start()) == ["b"]
     assert lab.ran == {}
     assert (await lab.run(resume=True)).values["log"] == ["a", "b"]
-
-
-async def test_one_question_for_several_sends() -> None:
-    def build(lab: Lab) -> StateGraph:
-        graph = StateGraph(State).add_node("w", lambda x: {"log": [x]})
-        return graph.add_conditional_edges(START, lambda s: [Send("w", "1"), Send("w", "2")], ["w"])
-
-    lab = Lab(build, {"interrupt_before": ["w"]})
-    assert values_of(await lab.start()) == ["w"]
-    assert (await lab.run(resume=True)).values["log"] == ["1", "2"]
 
 
 async def test_e128_every_graph_has_a_state_to_show() -> None:

@@ -59,11 +59,6 @@ async def test_an_agent_in_a_node_is_heard() -> None:
     assert action.is_done  # nobody around acts on it
 
 
-async def test_nobody_has_to_listen() -> None:
-    lab = Lab(lambda _: one_node(runs_agent))
-    assert (await lab.start()).values["foo"] == "inner words"
-
-
 async def test_other_modes_are_as_they_were() -> None:
     lab = Lab(lambda _: one_node(runs_agent))
     parts = [part async for part in lab.graph.stream({}, thread_id="t")]
@@ -72,20 +67,16 @@ async def test_other_modes_are_as_they_were() -> None:
     assert [str(pair)[:9] for pair in pairs] == ["('events'", "('events'", "('updates"]
 
 
-async def test_a_graph_as_an_agent_passes_on_what_its_nodes_tell() -> None:
+@pytest.mark.parametrize(
+    ("text", "said"), [("inner words", ["inner words"]), ("Done.", ["inner words", "Done."])]
+)
+async def test_a_graph_as_an_agent_says_what_its_nodes_have_not_said(
+    text: str, said: list[str]
+) -> None:
     agent = GraphAgent(
-        one_node(runs_agent).compile(), "flow", to_input=lambda _: {}, to_text=lambda v: v["foo"]
+        one_node(runs_agent).compile(), "flow", to_input=lambda _: {}, to_text=lambda _: text
     )
-    world = Solo(agent)
-    said = texts(await world.run())
-    assert said == ["inner words"]  # and the graph does not say the same once more
-
-
-async def test_a_graph_says_what_nobody_has_said() -> None:
-    agent = GraphAgent(
-        one_node(runs_agent).compile(), "flow", to_input=lambda _: {}, to_text=lambda _: "All done."
-    )
-    assert texts(await Solo(agent).run()) == ["inner words", "All done."]
+    assert texts(await Solo(agent).run()) == said
 
 
 async def test_text_streams_out_of_a_node() -> None:

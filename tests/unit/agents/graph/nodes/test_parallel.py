@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.core.errors import SwallowedInterruptError, UnknownInterruptError
+from agents.core.errors import UnknownInterruptError
 from agents.graph import (
     AlreadyAnsweredError,
     Send,
@@ -122,36 +122,24 @@ async def test_g034_a_slow_sibling_is_not_cancelled() -> None:
 
 
 async def test_g035_e134_a_failed_sibling_runs_again() -> None:
-    def fail(state: State) -> object:
-        lab.ran["a"] += 1
-        if lab.ran["a"] == 1:
-            raise ValueError("boom")
-        return {"a": 1}
-
-    lab = Lab(lambda lab: fan(a=fail, b=lab.ask("b", "b?"), c=lab.write("c")))
-    with pytest.raises(ValueError, match="boom"):
+    lab = Lab(lambda lab: fan(a=lab.flaky("a"), b=lab.ask("b", "b?"), c=lab.write("c")))
+    with pytest.raises(OSError, match="away"):
         await lab.start()
     state = await lab.state()
     assert (state.phase, state.next, values_of(state)) == ("failed", ("a", "b"), ["b?"])
     assert [(task.status, task.error) for task in state.tasks] == [
-        ("failed", "ValueError: boom"),
+        ("failed", "OSError: away"),
         ("waiting", None),
         ("done", None),
     ]
     result = await lab.answer({"b?": "B"})
-    assert (result.values["a"], result.values["b"]) == (1, "B")
+    assert (sorted(result.values["log"]), result.values["b"]) == (["a", "c"], "B")
     assert lab.ran == {"a": 2, "b": 2, "b done": 1, "c": 1}
 
 
 async def test_g035_going_on_without_an_answer_runs_only_who_failed() -> None:
-    def fail(state: State) -> object:
-        lab.ran["a"] += 1
-        if lab.ran["a"] == 1:
-            raise ValueError("boom")
-        return {"a": 1}
-
-    lab = Lab(lambda lab: fan(a=fail, b=lab.ask("b", "b?")))
-    with pytest.raises(ValueError, match="boom"):
+    lab = Lab(lambda lab: fan(a=lab.flaky("a"), b=lab.ask("b", "b?")))
+    with pytest.raises(OSError, match="away"):
         await lab.start()
     asked = ids(await lab.state())
     result = await lab.run()
@@ -235,20 +223,6 @@ async def test_two_writers_of_a_plain_key() -> None:
     state = await lab.state()
     assert (state.phase, state.next, state.values) == ("failed", (), {"log": []})
     assert (await lab.graph.update_state("t", {"c": 3}, as_node="b")).values["c"] == 3
-
-
-async def test_a_swallowed_question_is_noticed() -> None:
-    def node(state: State) -> object:
-        try:
-            node_interrupt("q")
-        except BaseException:  # noqa: BLE001 - what a node must not do
-            return {"a": "went on"}
-        return None
-
-    lab = Lab(lambda lab: fan(a=node))
-    with pytest.raises(SwallowedInterruptError):
-        await lab.start()
-    assert "a" not in (await lab.state()).values
 
 
 async def test_g059_a_retry_around_a_node_does_not_catch_a_question() -> None:

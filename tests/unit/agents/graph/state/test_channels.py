@@ -170,12 +170,6 @@ async def test_routers_with_a_map() -> None:
     assert (await lab.start(n=2)).values["b"] == 1
 
 
-async def test_a_conditional_entry() -> None:
-    graph = StateGraph(State).add_node("a", lambda s: {"a": 1}).add_node("b", lambda s: {"b": 1})
-    graph.add_conditional_edges(START, lambda s: s["foo"])
-    assert (await Lab(lambda lab: graph).start(foo="b")).values == {"foo": "b", "b": 1, "log": []}
-
-
 async def test_a_command_takes_the_place_of_edges() -> None:
     def build(lab: Lab) -> StateGraph:
         def node(state: State) -> object:

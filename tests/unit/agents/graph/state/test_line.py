@@ -10,7 +10,7 @@ import pytest
 from agents.graph import END, START, Command, StateGraph, node_interrupt
 from agents.graph.nodes.questions import Question
 from agents.memory import MemoryCheckpointStore
-from tests.unit.agents.graph.support import State
+from tests.unit.agents.graph.support import Lab, State, chain
 
 NodeFunction = Callable[..., Any]
 
@@ -48,11 +48,7 @@ def unreadable(_: State) -> Nowhere:  # type: ignore[name-defined]  # noqa: F821
 
 
 def a_chain(**nodes: NodeFunction) -> StateGraph:
-    graph, before = StateGraph(State), START
-    for name, node in nodes.items():
-        graph.add_node(name, node).add_edge(before, name)
-        before = name
-    return graph.add_edge(before, END)
+    return chain(Lab(lambda lab: StateGraph(State)), **nodes)
 
 
 @pytest.mark.parametrize("node", [update, no_update, other_state, later])

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from agents.agent import AgentInput, MessageEvent, function_agent, make_message, run_agent
-from agents.core.component.state import get_resume_context
 from agents.core.errors import ModelError, ToolError
 from agents.core.interrupt import InterruptSignal, interrupt
 from agents.graph import (
-    GraphBuildError,
     MultipleAnswers,
     NodeContext,
     RetryPolicy,
@@ -33,20 +29,6 @@ def patient(waits: list[float], **more: Any) -> RetryPolicy:
     return RetryPolicy(sleep=sleep, backoff=lambda n: timedelta(seconds=n), **more)
 
 
-def flaky(
-    lab: Lab, name: str, failures: int, error: Callable[[], Exception] = lambda: OSError("away")
-) -> Callable[[State], object]:
-    """A node that fails so many times, and then writes."""
-
-    def node(state: State) -> object:
-        lab.ran[name] += 1
-        if lab.ran[name] <= failures:
-            raise error()
-        return {"log": [name]}
-
-    return node
-
-
 def one(lab: Lab, node: Any, **options: Any) -> StateGraph:
     graph = StateGraph(State).add_node("a", node, **options)
     return graph.add_edge("__start__", "a").add_edge("a", "__end__")
@@ -54,14 +36,14 @@ def one(lab: Lab, node: Any, **options: Any) -> StateGraph:
 
 async def test_a_node_that_fails_runs_again_after_a_while() -> None:
     waits: list[float] = []
-    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 2), retry_policy=patient(waits)))
+    lab = Lab(lambda lab: one(lab, lab.flaky("a", 2), retry_policy=patient(waits)))
     assert (await lab.start()).values["log"] == ["a"]
     assert (lab.ran["a"], waits) == (3, [1, 2])
 
 
 async def test_the_last_error_counts() -> None:
     waits: list[float] = []
-    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9), retry_policy=patient(waits, attempts=2)))
+    lab = Lab(lambda lab: one(lab, lab.flaky("a", 9), retry_policy=patient(waits, attempts=2)))
     with pytest.raises(OSError, match="away"):
         await lab.start()
     assert (lab.ran["a"], waits) == (2, [1])
@@ -83,15 +65,10 @@ async def test_the_last_error_counts() -> None:
 )
 async def test_only_some_errors_are_worth_it(error: Exception, options: Any, tries: int) -> None:
     retry = patient([], **options)
-    lab = Lab(lambda lab: one(lab, flaky(lab, "a", 9, lambda: error), retry_policy=retry))
+    lab = Lab(lambda lab: one(lab, lab.flaky("a", 9, error), retry_policy=retry))
     with pytest.raises(type(error)):
         await lab.start()
     assert lab.ran["a"] == tries
-
-
-def test_there_must_be_an_attempt() -> None:
-    with pytest.raises(GraphBuildError, match="at least 1 attempt"):
-        RetryPolicy(attempts=0)
 
 
 async def test_g059_an_interrupt_is_never_retried() -> None:
@@ -168,44 +145,10 @@ async def test_once_is_done_once_over_all_attempts() -> None:
     assert lab.ran["work"] == 1
 
 
-async def test_what_an_agent_inside_was_answered_is_found_again() -> None:
-    async def node(state: State) -> object:
-        async def asks(given: AgentInput) -> Any:
-            _, has_answer, answer = get_resume_context(str)
-            if not has_answer:
-                interrupt("inside?")
-            yield make_message(str(answer))
-
-        async for event in run_agent(function_agent("inner", asks), AgentInput(messages=())):
-            lab.notes.append(cast("MessageEvent", event).text)
-        lab.ran["through"] += 1
-        if lab.ran["through"] == 1:
-            raise OSError("away")
-        return {"log": ["a"]}
-
-    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
-    await lab.start()
-    assert (await lab.run(resume="yes")).values["log"] == ["a"]
-    assert lab.notes == ["yes", "yes"]
-
-
-async def test_siblings_are_left_alone() -> None:
-    def build(lab: Lab) -> StateGraph:
-        graph = fan(b=lab.write("b"), c=lab.ask("c", "q"))
-        graph.add_node("a", flaky(lab, "a", 2), retry_policy=patient([]))
-        return graph.add_edge("__start__", "a")
-
-    lab = Lab(build)
-    assert values_of(await lab.start()) == ["q"]
-    assert lab.ran == {"a": 3, "b": 1, "c": 1}
-    assert sorted((await lab.run(resume="x")).values["log"]) == ["a", "b"]
-    assert lab.ran["a"] == 3
-
-
 @pytest.mark.parametrize("depth", [1, 2])
 async def test_a_sub_graph_goes_on_where_it_failed(depth: int) -> None:
     def build(lab: Lab) -> StateGraph:
-        inner = fan(i1=lab.write("i1"), i2=flaky(lab, "i2", 1), i3=lab.ask("i3", "q", key="a"))
+        inner = fan(i1=lab.write("i1"), i2=lab.flaky("i2", 1), i3=lab.ask("i3", "q", key="a"))
         for _ in range(depth - 1):
             inner = one(lab, inner.compile())
         return one(lab, inner.compile(), retry_policy=patient([]))
@@ -247,7 +190,7 @@ async def test_hidden_nodes_are_not_told_of_but_ask_like_others() -> None:
 @pytest.mark.parametrize("failures", [2, 3])
 async def test_an_error_two_graphs_deep_is_retried_and_never_lost(failures: int) -> None:
     def build(lab: Lab) -> StateGraph:
-        innermost = fan(i1=lab.write("i1"), i2=flaky(lab, "i2", failures))
+        innermost = fan(i1=lab.write("i1"), i2=lab.flaky("i2", failures))
         between = one(lab, innermost.compile())
         return one(lab, between.compile(), retry_policy=patient([]))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from agents.core.checkpoint import CheckpointStatus, CheckpointStore, StoredCheckpoint
@@ -16,7 +14,7 @@ from agents.core.errors import (
 from agents.graph import NoCheckpointerError, StateGraph, ThreadBusyError
 from agents.memory import MemoryCheckpointStore
 from agents.runner import Runner
-from tests.unit.agents.graph.support import Lab, State, chain, cut_off
+from tests.unit.agents.graph.support import Lab, chain
 from tests.unit.agents.support import Asker, collect
 
 
@@ -122,15 +120,8 @@ async def test_a_thread_that_is_not_there_cannot_be_deleted() -> None:
 
 
 async def test_a_thread_that_is_being_worked_on_is_not_deleted() -> None:
-    begun = asyncio.Event()
-
-    async def slow(state: State) -> object:
-        begun.set()
-        await asyncio.Event().wait()
-        return None
-
-    lab = Lab(lambda lab: chain(lab, a=slow))
-    await cut_off(lab.start(), begun)
+    lab = Lab(lambda lab: chain(lab, a=lab.slow("a")))
+    await lab.cut_off(lab.start())
     with pytest.raises(ThreadBusyError):
         await lab.graph.delete_thread("t")
     assert await lab.store.load("t") is not None

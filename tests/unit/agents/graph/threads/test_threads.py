@@ -113,15 +113,9 @@ async def test_g065_an_update_that_comes_between() -> None:
 
 
 async def test_g065_a_thread_that_is_being_worked_on() -> None:
-    begun, go_on = asyncio.Event(), asyncio.Event()
-
-    async def slow(state: State) -> None:
-        begun.set()
-        await go_on.wait()
-
-    lab = Lab(lambda lab: chain(lab, a=slow))
+    lab = Lab(lambda lab: chain(lab, a=lab.slow("a")))
     first = asyncio.create_task(lab.start())
-    await begun.wait()
+    await lab.begun.wait()
     assert (await lab.state()).phase == "running"
     for call in (
         lab.start(),
@@ -133,7 +127,7 @@ async def test_g065_a_thread_that_is_being_worked_on() -> None:
     ):
         with pytest.raises(CheckpointBusyError):
             await call
-    go_on.set()
+    lab.go_on.set()
     await first
 
 
@@ -171,23 +165,6 @@ async def test_g068_a_fork_takes_a_new_answer() -> None:
         await lab.graph.fork("t", new_thread_id="u")
     with pytest.raises(CheckpointNotFoundError):
         await lab.graph.fork("t", at=99)
-
-
-async def test_a_fork_of_a_step_counts_on() -> None:
-    addresses: list[str] = []
-
-    def node(state: State) -> object:
-        from agents.core.scope import current_address  # noqa: PLC0415 - only here
-
-        addresses.append(str(current_address()))
-        return {"a": node_interrupt("q")}
-
-    lab = Lab(lambda lab: chain(lab, a=node))
-    paused = await lab.start()
-    await lab.run(resume="one")
-    await lab.graph.fork("t", at=paused.checkpoint)
-    await lab.run(resume="two")
-    assert addresses == ["runnable:graph;node:a"] * 2 + ["runnable:graph;node:a:2"]
 
 
 async def test_a_fork_keeps_what_is_finished_and_what_was_answered() -> None:

@@ -17,22 +17,9 @@ from agents.graph import (
     node_interrupt,
 )
 from agents.memory import MemoryCheckpointStore
-from tests.unit.agents.graph.support import Lab, State, chain, cut_off, fan, ids, values_of
+from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 Build = Callable[[Lab], StateGraph]
-
-
-def joined(*joins: tuple[tuple[str, ...], str]) -> Build:
-    """A graph in which three nodes ask, and edges wait for several of them."""
-
-    def build(lab: Lab) -> StateGraph:
-        asking = {n: lab.ask(n, f"{n}?", key=k) for n, k in (("sales", "a"), ("qa", "b"))}
-        graph = fan(legal=lab.write("legal"), **asking)
-        for sources, target in joins:
-            graph.add_edge(sources, target)
-        return graph.add_node("ship", lab.write("ship"))
-
-    return build
 
 
 SHIP = (("legal", "sales"), "ship")
@@ -87,10 +74,9 @@ def two_steps(lab: Lab, *sources: str) -> StateGraph:
 
 
 async def test_the_same_edge_twice_is_one_edge() -> None:
-    lab = Lab(joined(SHIP, (("sales", "legal"), "ship")))
+    lab = Lab(lambda lab: two_steps(lab, "legal", "sales").add_edge(["sales", "legal"], "ship"))
     await lab.start()
-    await lab.answer({"sales?": 1})
-    await lab.answer({"qa?": 1})
+    await lab.run(resume="yes")
     assert lab.ran["ship"] == 1
 
 
@@ -147,28 +133,20 @@ async def test_a_thread_of_a_renamed_graph_can_be_cancelled() -> None:
 
 
 async def test_a_thread_that_is_left_running_says_how_to_end_it() -> None:
-    begun = asyncio.Event()
-
-    async def slow(state: State) -> object:
-        lab.ran["slow"] += 1
-        begun.set()
-        await asyncio.Event().wait()
-        return None
-
-    lab = Lab(lambda lab: chain(lab, a=slow))
-    await cut_off(lab.start(), begun)
+    lab = Lab(lambda lab: chain(lab, a=lab.slow("a")))
+    await lab.cut_off(lab.start())
     for call in (lab.graph.cancel("t", "x"), lab.graph.fork("t"), lab.start(), lab.run(resume=1)):
         with pytest.raises(ThreadBusyError, match="recover"):
             await call
     token = CancelToken()
     token.cancel()
     result = await lab.graph.recover("t", cancel=token)
-    assert ([interrupt.kind for interrupt in result.interrupts], lab.ran["slow"]) == (["stop"], 1)
+    assert ([interrupt.kind for interrupt in result.interrupts], lab.ran["a"]) == (["stop"], 1)
     assert (await lab.graph.cancel("t", "x")).phase == "cancelled"
 
 
 async def test_a_recovery_that_is_stopped_loses_neither_answers_nor_what_is_finished() -> None:
-    finished, begun = asyncio.Event(), asyncio.Event()
+    finished = asyncio.Event()
 
     class Noticing(MemoryCheckpointStore):
         async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
@@ -180,8 +158,8 @@ async def test_a_recovery_that_is_stopped_loses_neither_answers_nor_what_is_fini
         answer = node_interrupt("b?")
         if not lab.flags:
             await finished.wait()
-            begun.set()
-            await asyncio.Event().wait()
+            lab.begun.set()
+            await lab.go_on.wait()
         return {"b": answer}
 
     lab = Lab(
@@ -195,7 +173,7 @@ async def test_a_recovery_that_is_stopped_loses_neither_answers_nor_what_is_fini
         store=Noticing(),
     )
     first, second = ids(await lab.start())
-    await cut_off(lab.run(resume_map={first: 1, second: 2}), begun)
+    await lab.cut_off(lab.run(resume_map={first: 1, second: 2}))
     lab.flags["alive"] = True
     token = CancelToken()
     token.cancel()
