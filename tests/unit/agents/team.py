@@ -29,7 +29,7 @@ from agents.core.interrupt import stateful_interrupt
 from agents.core.pending import InterruptContext
 from agents.core.tools import Tool
 from agents.memory import MemoryCheckpointStore
-from agents.models import ScriptedModel, Turn
+from agents.models import ScriptedModel, Turn, call
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
 from tests.unit.agents.support import Died, DyingStore, collect, follow
@@ -159,6 +159,15 @@ class Team:
 
         return function_agent(name, work)
 
+    def failing(self, name: str, error: BaseException) -> Agent:
+        """An agent that says something, and fails."""
+
+        async def work(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
+            yield make_message(f"{name} trying")
+            raise error
+
+        return function_agent(name, work)
+
     def listener(self, name: str) -> Agent:
         """An agent that says what it was told."""
 
@@ -169,6 +178,11 @@ class Team:
             yield make_message(f"{name} heard {heard}")
 
         return function_agent(name, work)
+
+
+def hand_to(name: str, call_id: str) -> Turn:
+    """A model hands over to an agent."""
+    return call("transfer_to_agent", {"agent_name": name}, id=call_id)
 
 
 def pending(events: Sequence[AgentEvent]) -> dict[str, InterruptContext]:

@@ -68,28 +68,6 @@ async def test_e113_a_question_and_then_an_approval_in_a_sub_agent() -> None:
     assert team.heard("Res", 0) == ["user-prompt: find it"]
 
 
-async def test_tasks_side_by_side_are_answered_one_by_one() -> None:
-    def build(team: Team) -> Agent:
-        return deep_agent(name="Deep", model=team.model("Deep"), sub_agents=[team.asker("a")])
-
-    scripts: dict[str, list[Turn]] = {
-        "Deep": [[task("a", "one", "c1"), task("a", "two", "c2")], say("done")]  # type: ignore[list-item]
-    }
-    team = Team(build, scripts)
-    first, second = (await team.run())[-1].contexts  # type: ignore[union-attr]
-    assert [str(context.address) for context in (first, second)] == [
-        "agent:Deep;tool:task:c1;agent:a",
-        "agent:Deep;tool:task:c2;agent:a",
-    ]
-
-    events = await team.resume({second.id: "2"})
-    assert brief(events)[0] == "tool task#c2 ran: a got 2"
-    assert events[-1].contexts == (first,)  # type: ignore[union-attr]
-    last = await team.resume({first.id: "1"})
-
-    assert brief(last) == ["tool task#c1 ran: a got 1", "says done"]
-
-
 async def test_the_list_of_what_is_to_do_is_kept() -> None:
     @tool
     async def look() -> str:
@@ -147,19 +125,6 @@ async def test_there_is_a_general_purpose_agent() -> None:
     files = ("ls", "read_file", "write_file", "edit_file")
     assert offered[0][0] == ("pay", *files, "write_todos", "task")
     assert offered[0][1] == ("pay", *files)
-
-
-async def test_without_agents_there_is_no_task() -> None:
-    team = Team(
-        lambda team: deep_agent(
-            name="Deep", model=team.model("Deep"), with_general_purpose=False, with_files=False
-        ),
-        {"Deep": [say("done")]},
-    )
-
-    await team.run()
-
-    assert team.models["Deep"][0].tools == [("write_todos",)]
 
 
 async def test_a_task_for_nobody_is_refused() -> None:

@@ -217,6 +217,8 @@ def test_what_a_deep_agent_has() -> None:
     with_all: Any = deep_agent(name="deep", model=model, shell=Echo())
     without: Any = deep_agent(name="deep", model=model, with_files=False)
     assert {name for _, name in with_all.components()} == {*names, "write_todos", "task", "execute"}
+    alone: Any = deep_agent(name="deep", model=model, with_files=False, with_general_purpose=False)
     assert {name for _, name in without.components()} == {"write_todos", "task"}
+    assert {name for _, name in alone.components()} == {"write_todos"}
     with pytest.raises(DuplicateNameError):
         deep_agent(name="deep", model=model, tools=[Plain("ls")])

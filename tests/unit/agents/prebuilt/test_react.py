@@ -190,20 +190,6 @@ async def test_g097_message_while_calls_wait_reaches_the_model_after_them() -> N
     assert [type(part) for part in last.parts] == [ToolReturnPart, ToolReturnPart, UserPromptPart]
 
 
-async def test_one_configuration_is_for_all_tools() -> None:
-    office = Office(human=YES_NO)
-    await office.begin()
-    assert [pending_call.request.allowed for pending_call in await office.pending()] == [
-        ("accept", "ignore")
-    ] * 2
-
-
-async def test_nobody_is_asked_without_a_configuration() -> None:
-    office = Office(human=None)
-    assert not isinstance((await office.begin())[-1], InterruptEvent)
-    assert sorted(office.ran) == ["rm x", "send alice 1 None"]
-
-
 def test_configuration_for_no_tool_is_a_mistake() -> None:
     with pytest.raises(AgentConfigError, match="'sned', and has no such tool; it has: send"):
         Office(human={"sned": ALL}).agent()

@@ -6,58 +6,34 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agents.agent import ActionEvent, AgentEvent, MessageEvent
-from agents.chat.agent import ChatModelAgent
+from agents.agent import ActionEvent, Agent, MessageEvent
 from agents.core.asking.answers import Cancelled, Expired
 from agents.core.calls import BreakLoop, Exit
-from agents.core.codec import decode, encode
 from agents.core.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
 from agents.gates.questions import FeedbackInfo
-from agents.memory import MemoryCheckpointStore
-from agents.models import ScriptedModel, say
 from agents.prebuilt.review import ReviewAgent
-from agents.runner import Runner
-from agents.runs.answers import ResumeParams
-from agents.workflows.sequential import LoopAgent
-from tests.unit.agents.support import collect, contexts
+from tests.unit.agents.support import Solo, collect, contexts
 
 
 @dataclass
-class Desk:
-    """A reviewer with a text to review, and what outlives its process."""
+class Desk(Solo):
+    """A reviewer with a text to review."""
 
-    agent: ReviewAgent = field(default_factory=ReviewAgent)
-    store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
+    agent: Agent = field(default_factory=ReviewAgent)
     values: dict[str, object] = field(default_factory=lambda: {"content_to_review": "A poem."})
 
-    def runner(self) -> Runner:
-        return Runner(self.agent, checkpoint_store=self.store)
-
     async def begin(self) -> tuple[str, FeedbackInfo]:
-        events = await collect(
-            self.runner().query("hi", checkpoint_id="1", session_values=self.values)
-        )
-        (context,) = contexts(events).values()
+        events = self.runner.query("hi", checkpoint_id="1", session_values=self.values)
+        (context,) = contexts(await collect(events)).values()
         assert isinstance(context.info, FeedbackInfo)
         return context.id, context.info
-
-    async def answer(self, key: str, answer: object, **options: object) -> list[AgentEvent]:
-        params = ResumeParams(targets={key: answer}, **options)  # type: ignore[arg-type]
-        return await collect(self.runner().resume_with_params("1", params))
-
-
-async def test_question_shows_the_text() -> None:
-    _, info = await Desk().begin()
-    assert info == FeedbackInfo(original_content="A poem.")
-    assert str(info) == "What do you think of this?\n\nA poem."
-    assert decode(encode(info)) == info
 
 
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_feedback_is_said(is_plain: bool) -> None:
     review = Desk()
     key, info = await review.begin()
-    (event,) = await review.answer(key, "shorter" if is_plain else info.give("shorter"))
+    (event,) = await review.answer({key: "shorter" if is_plain else info.give("shorter")})
     assert isinstance(event, MessageEvent)
     assert event.text == "shorter"
 
@@ -66,7 +42,7 @@ async def test_feedback_is_said(is_plain: bool) -> None:
 async def test_accepted_text_ends_the_loop(action: Exit | BreakLoop) -> None:
     review = Desk(ReviewAgent(when_done=action))
     key, info = await review.begin()
-    (event,) = await review.answer(key, info.accept())
+    (event,) = await review.answer({key: info.accept()})
     assert isinstance(event, ActionEvent)
     assert event.action == action
 
@@ -81,7 +57,7 @@ async def test_accepted_text_ends_the_loop(action: Exit | BreakLoop) -> None:
 async def test_silence_is_not_consent(answer: object, text: str) -> None:
     review = Desk()
     key, _ = await review.begin()
-    said, action = await review.answer(key, answer)
+    said, action = await review.answer({key: answer})
     assert isinstance(said, MessageEvent)
     assert said.text == text
     assert isinstance(action, ActionEvent)
@@ -103,27 +79,27 @@ async def test_answer_that_says_nothing_is_refused(answer: object) -> None:
     review = Desk()
     key, info = await review.begin()
     with pytest.raises(ResumeDataError):
-        await review.answer(key, answer)
-    assert await review.answer(key, info.accept())
+        await review.answer({key: answer})
+    assert await review.answer({key: info.accept()})
 
 
 async def test_e213_reviewer_asks_again_with_its_text_as_often_as_needed() -> None:
     review = Desk()
     key, info = await review.begin()
     for _ in range(2):
-        events = await collect(review.runner().resume("1"))
+        events = await collect(review.runner.resume("1"))
         (context,) = contexts(events).values()
         assert context.info == info
         assert context.id != key
         key = context.id
-    assert await review.answer(key, info.accept())
+    assert await review.answer({key: info.accept()})
 
 
 async def test_accepting_wins_over_feedback() -> None:
     review = Desk()
     key, _ = await review.begin()
     both = FeedbackInfo(original_content="A poem.", feedback="longer", no_need_to_edit=True)
-    (event,) = await review.answer(key, both)
+    (event,) = await review.answer({key: both})
     assert isinstance(event, ActionEvent)
 
 
@@ -150,7 +126,7 @@ async def test_lost_text_is_an_error() -> None:
     )
     await review.store.save("1", text, status=stored.status, expected_version=stored.version)
     with pytest.raises(CheckpointDecodeError, match="lost"):
-        await review.answer(key, info.accept())
+        await review.answer({key: info.accept()})
 
 
 @pytest.mark.parametrize(
@@ -159,27 +135,3 @@ async def test_lost_text_is_an_error() -> None:
 def test_stored_feedback_is_checked(fields: dict[str, object]) -> None:
     with pytest.raises(TypeError):
         FeedbackInfo(**{"original_content": "x", **fields})  # type: ignore[arg-type]
-
-
-async def test_writer_hears_the_feedback_until_the_text_is_good() -> None:
-    model = ScriptedModel([say("A long poem."), say("A poem.")])
-
-    def runner() -> Runner:
-        writer = ChatModelAgent(name="Writer", model=model, output_key="content_to_review")
-        loop = LoopAgent("Loop", [writer, ReviewAgent("Reviewer")])
-        return Runner(loop, checkpoint_store=store)
-
-    store = MemoryCheckpointStore()
-    events = await collect(runner().query("write", checkpoint_id="1"))
-    (context,) = contexts(events).values()
-    assert isinstance(context.info, FeedbackInfo)
-    targets: dict[str, object] = {context.id: context.info.give("Shorter, please.")}
-    events = await collect(runner().resume_with_params("1", ResumeParams(targets=targets)))
-    assert "For context: [Reviewer] said: Shorter, please." in str(model.inputs[-1])
-    (context,) = contexts(events).values()
-    assert isinstance(context.info, FeedbackInfo)
-    assert context.info.original_content == "A poem."
-    targets = {context.id: context.info.accept()}
-    events = await collect(runner().resume_with_params("1", ResumeParams(targets=targets)))
-    assert await runner().pending("1") == ()
-    assert model.calls == 2

@@ -14,16 +14,11 @@ from agents.gates.approval import approval_gate
 from agents.middlewares import approval_middleware
 from agents.models import Turn, call, say
 from agents.prebuilt.supervisor import supervisor
-from agents.workflows import ParallelAgent, SequentialAgent
-from agents.workflows.agenttool import AgentTool
+from agents.workflows import SequentialAgent
 from agents.workflows.transfer import transfer_tool_to, with_sub_agents, with_transfer_tool
 from tests.support.halves import first
 from tests.unit.agents.support import Plain, brief, no, yes
-from tests.unit.agents.team import Team, parents, pending
-
-
-def hand_to(name: str, call_id: str) -> Turn:
-    return call("transfer_to_agent", {"agent_name": name}, id=call_id)
+from tests.unit.agents.team import Team, hand_to, parents, pending
 
 
 def bank(check: Plain, transfer: Plain) -> Team:
@@ -157,23 +152,6 @@ async def test_x9_a_supervisor_over_a_sequence_keeps_the_answer() -> None:
     ]
 
 
-async def test_branches_below_a_supervisor_are_told_in_order() -> None:
-    def build(team: Team) -> Agent:
-        row = ParallelAgent("row", [team.asker("a"), team.sayer("s"), team.asker("b")])
-        sup = team.chat("sup", transfer_tool_to([row]))
-        return supervisor(supervisor=sup, sub_agents=[row])
-
-    team = Team(build, {"sup": [hand_to("row", "s1"), say("summary")]})
-    asked = pending(await team.run())
-    await team.resume({asked["b"].id: "B"})
-    last = await team.resume({asked["a"].id: "A"})
-
-    assert brief(last)[-1] == "says summary"
-    said = [line.split("] ")[1] for line in team.heard("sup") if "said" in line]
-    texts = ["a asking", "a got A", "s says", "b asking", "b got B"]
-    assert said == [f"said: {text}." for text in texts]
-
-
 async def test_an_exit_below_ends_the_supervisor() -> None:
     def build(team: Team) -> Agent:
         workers = [team.asker("a", then=Exit())]
@@ -219,26 +197,6 @@ async def test_a_sub_agent_that_hands_over_back_itself_does_it_once() -> None:
     assert (team.asked("sup"), team.entered) == (2, ["B run"])
 
 
-async def test_a_supervisor_as_a_tool() -> None:
-    def build(team: Team) -> Agent:
-        workers = [team.asker("w")]
-        sup = team.chat("sup", transfer_tool_to(workers))
-        inner = supervisor(supervisor=sup, sub_agents=workers, name="crew", description="works")
-        return team.chat("Outer", AgentTool(inner))
-
-    scripts: dict[str, list[Turn]] = {
-        "Outer": [call("crew", {"request": "do"}, id="o1"), say("done")],
-        "sup": [hand_to("w", "s1"), say("summary")],
-    }
-    team = Team(build, scripts)
-    context = pending(await team.run())["w"]
-    assert str(context.address) == "agent:Outer;tool:crew:o1;agent:crew;agent:sup;agent:w"
-
-    last = await team.resume({context.id: "D"})
-
-    assert brief(last) == ["tool crew#o1 ran: summary", "says done"]
-
-
 def test_the_agents_of_a_supervisor_have_names_of_their_own() -> None:
     team = Team(lambda team: team.sayer("x"))
 
@@ -262,21 +220,6 @@ async def test_i4_a_supervised_run_goes_on_after_a_crash(at: int, before: bool) 
     assert all(len(texts) == 1 for texts in lines.values())
     assert len(transfer.calls) in (1, 2)
     assert check.calls
-
-
-async def test_the_tool_to_hand_over_comes_by_itself() -> None:
-    def build(team: Team) -> Agent:
-        bank = team.chat("bank")
-        return supervisor(supervisor=team.chat("sup", Plain("look")), sub_agents=[bank])
-
-    scripts: dict[str, list[Turn]] = {
-        "sup": [hand_to("bank", "s1"), say("that was all")],
-        "bank": [say("500")],
-    }
-    team = Team(build, scripts)
-    events = await team.run()
-    assert brief(events)[-1] == "says that was all"
-    assert team.models["sup"][0].tools[0] == ("look", "transfer_to_agent")
 
 
 async def test_it_stands_behind_the_middlewares_of_the_agent() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 from pydantic import BaseModel
 
-from agents.agent import Agent, AgentEvent, AgentInput, function_agent, make_action, make_message
+from agents.agent import Agent, function_agent
 from agents.core.calls import Action, BreakLoop, Exit, Transfer
-from agents.core.codec import Json, decode, encode
+from agents.core.codec import decode, encode
 from agents.core.component.context import session_values
 from agents.core.errors import (
     AgentConfigError,
@@ -17,7 +17,6 @@ from agents.core.errors import (
     InvalidArgumentsError,
     ResumeDataError,
     StepLimitError,
-    ToolError,
 )
 from agents.gates.approval import approval_gate
 from agents.gates.decorator import tool
@@ -291,16 +290,12 @@ async def test_e074_e079_an_answer_for_what_asks_nothing_itself_is_refused() -> 
 
 
 async def test_e084_errors_inside_are_the_errors_of_the_tool() -> None:
-    async def fails(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        yield make_message("trying")
-        raise ValueError("bad")
-
     def build(team: Team) -> Agent:
         limited = team.chat("Limited", Plain("t"), max_iterations=1)
         broken = team.chat("Broken")
         return team.chat(
             "Outer",
-            AgentTool(function_agent("Fails", fails)),
+            AgentTool(team.failing("Fails", ValueError("bad"))),
             AgentTool(limited),
             AgentTool(broken),
         )
@@ -330,12 +325,8 @@ async def test_e084_errors_inside_are_the_errors_of_the_tool() -> None:
 
 
 async def test_errors_of_the_runtime_end_the_run() -> None:
-    async def busy(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        yield make_message("trying")
-        raise CheckpointBusyError("other")
-
     def build(team: Team) -> Agent:
-        return team.chat("Outer", AgentTool(function_agent("Busy", busy)))
+        return team.chat("Outer", AgentTool(team.failing("Busy", CheckpointBusyError("other"))))
 
     with pytest.raises(CheckpointBusyError):
         await Team(build, {"Outer": [call("Busy", REQUEST, id="o1")]}).run()
@@ -383,19 +374,6 @@ def test_an_agent_tool_is_what_its_agent_is() -> None:
     assert str(info) == "agent tool interrupt"
 
 
-async def test_an_agent_that_says_nothing_gives_nothing() -> None:
-    async def silent(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        yield make_action(Exit())
-
-    def build(team: Team) -> Agent:
-        return team.chat("Outer", AgentTool(function_agent("Silent", silent)))
-
-    scripts: dict[str, list[Turn]] = {"Outer": [call("Silent", REQUEST, id="c1"), say("done")]}
-    events = await Team(build, scripts).run()
-
-    assert brief(events)[1] == "tool Silent#c1 ran: "
-
-
 async def test_the_agent_may_be_told_the_whole_conversation() -> None:
     def build(team: Team) -> Agent:
         inner = team.chat("Inner", approval_gate(Plain("pay")))
@@ -428,9 +406,3 @@ async def test_the_agent_may_be_told_the_whole_conversation() -> None:
     ]
     assert team.heard("Inner", 0) == expected
     assert team.heard("Inner", 1)[: len(expected)] == expected
-
-
-def test_an_error_of_the_tool_keeps_its_cause() -> None:
-    assert issubclass(InvalidArgumentsError, ToolError)
-    arguments: Mapping[str, Json] = {"request": "x" * 10}
-    assert AgentTool(Team(lambda team: team.sayer("a")).sayer("a")).describe(arguments).preview

@@ -24,11 +24,7 @@ from agents.models import Turn, call, say
 from agents.workflows import LoopAgent, SequentialAgent
 from agents.workflows.transfer import MAX_DEPTH, transfer_tool_to, with_sub_agents
 from tests.unit.agents.support import Plain, brief, no, tamper, without_state, yes
-from tests.unit.agents.team import Team, actions, parents, pending
-
-
-def hand_to(name: str, call_id: str) -> Turn:
-    return call("transfer_to_agent", {"agent_name": name}, id=call_id)
+from tests.unit.agents.team import Team, actions, hand_to, parents, pending
 
 
 def bossy(pay: Plain) -> Team:
@@ -165,21 +161,6 @@ async def test_e091_transfers_to_and_fro() -> None:
     assert [team.asked(name) for name in "ABC"] == [2, 1, 2]
 
 
-async def test_a_target_that_the_tool_does_not_offer_is_refused() -> None:
-    def build(team: Team) -> Agent:
-        worker = team.sayer("Worker")
-        return with_sub_agents(team.chat("Boss", transfer_tool_to([worker])), [worker])
-
-    scripts: dict[str, list[Turn]] = {"Boss": [hand_to("Nobody", "b1"), say("then not")]}
-    team = Team(build, scripts)
-
-    events = await team.run()
-
-    assert brief(events)[1].startswith("tool transfer_to_agent#b1 refused: ")
-    assert brief(events)[2] == "says then not"
-    assert team.entered == []
-
-
 async def test_a_target_that_the_agent_does_not_have_is_an_error() -> None:
     team = Team(
         lambda team: with_sub_agents(
@@ -201,21 +182,6 @@ async def test_sub_agents_have_names_of_their_own() -> None:
     inner = with_sub_agents(team.sayer("B"), [team.sayer("A")])
     with pytest.raises(DuplicateNameError):
         with_sub_agents(team.sayer("A"), [inner])
-
-
-async def test_sub_agents_of_sub_agents() -> None:
-    def build(team: Team) -> Agent:
-        inner = with_sub_agents(team.sayer("B", then=Transfer(agent_name="C")), [team.asker("C")])
-        return with_sub_agents(team.sayer("A", then=Transfer(agent_name="B")), [inner])
-
-    team = Team(build)
-    context = pending(await team.run())["C"]
-    assert str(context.address) == "agent:A;agent:B;agent:C"
-    assert parents(context) == []
-
-    await team.resume({context.id: "D"})
-
-    assert team.entered == ["A run", "B run", "C run", "C resume target"]
 
 
 async def test_more_sub_agents_may_be_added() -> None:
