@@ -175,6 +175,13 @@ class World:
         return [f"{part.part_kind}:{getattr(part, 'content', '')}" for part in parts]
 
 
+def hooked(middlewares: Sequence[object], *tools: Tool, durability: str = "interrupt") -> World:
+    """A world whose model calls a tool once, and ends, with middlewares around all of it."""
+    options: dict[str, object] = {"middlewares": middlewares}
+    script: list[Turn] = [call("t", id="c1"), say("done")]
+    return World(script, tools or [Plain("t")], durability=durability, options=options)
+
+
 def step_world(*, idempotent: bool = False) -> tuple[World, Plain, Plain]:
     """A world whose runs are on record step by step; its gated tool, and its other one."""
     script: list[Turn] = [

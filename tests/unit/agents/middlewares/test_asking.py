@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -12,7 +11,6 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from agents import (
     ApprovalInfo,
-    Tool,
     address_segment,
     approval_gate,
     get_interrupt_state,
@@ -25,9 +23,8 @@ from agents.chat.state import ChatRun, ChatState
 from agents.core.errors import CheckpointDecodeError, ModelError
 from agents.middlewares import ModelRetryMiddleware
 from agents.middlewares.base import CallNext, Middleware, ModelCall
-from agents.models import Turn, call, say
 from tests.support.hooks import HOOKS, InEachHook
-from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
+from tests.unit.agents.support import Plain, World, brief, collect, contexts, hooked, yes
 
 
 @dataclass
@@ -57,15 +54,6 @@ class Budget(InEachHook):
         self.answers.append(answer)
 
 
-def a_world(
-    middlewares: Sequence[Middleware], *tools: Tool, durability: str = "interrupt"
-) -> World:
-    """The model calls a tool once, and ends."""
-    options: dict[str, object] = {"middlewares": middlewares}
-    script: list[Turn] = [call("t", id="c1"), say("done")]
-    return World(script, tools or [Plain("t")], durability=durability, options=options)
-
-
 async def play(world: World, *, most: int = 20) -> tuple[list[str], list[AgentEvent]]:
     """Answer question after question, each in a new process; give them, and the last events."""
     asked: list[str] = []
@@ -87,7 +75,7 @@ async def test_hooks_that_ask_one_after_the_other_come_to_an_end(
     hook: str, durability: str
 ) -> None:
     three = [Budget(label, hook) for label in "abc"]
-    world = a_world(three, durability=durability)
+    world = hooked(three, durability=durability)
 
     asked, events = await play(world)
 
@@ -101,7 +89,7 @@ async def test_hooks_that_ask_one_after_the_other_come_to_an_end(
 
 async def test_hooks_around_one_call_of_the_model_all_end() -> None:
     hooks = ("before_model", "around_model", "after_model")
-    world = a_world([Budget(f"{name} {hook}", hook) for hook in hooks for name in "ab"])
+    world = hooked([Budget(f"{name} {hook}", hook) for hook in hooks for name in "ab"])
 
     asked, _ = await play(world)
 
@@ -112,7 +100,7 @@ async def test_hooks_around_one_call_of_the_model_all_end() -> None:
 async def test_a_question_before_the_agent_is_asked_once_whatever_asks_after_it() -> None:
     """A gate asks after it: with the answer to that, the hook runs again, and finds its own."""
     pay = Plain("t")
-    world = a_world([Budget("a", "before_agent")], approval_gate(pay))
+    world = hooked([Budget("a", "before_agent")], approval_gate(pay))
 
     asked, events = await play(world)
 
@@ -134,7 +122,7 @@ def in_segments(label: str) -> object:
 
 
 async def test_questions_in_segments_of_a_hook_are_asked_once() -> None:
-    world = a_world([Budget(label, "before_model", in_segments) for label in "ab"])
+    world = hooked([Budget(label, "before_model", in_segments) for label in "ab"])
 
     asked, events = await play(world)
 
@@ -150,7 +138,7 @@ async def test_a_hook_that_asks_twice_finds_its_newest_answer() -> None:
             stateful_interrupt(f"{label}{(count or 0) + 1}?", (count or 0) + 1)
         return answer
 
-    world = a_world([Budget(label, "after_tools", twice) for label in "ab"])
+    world = hooked([Budget(label, "after_tools", twice) for label in "ab"])
 
     asked, _ = await play(world)
 
@@ -171,7 +159,7 @@ async def test_a_retry_asks_nobody_what_was_answered() -> None:
         return
 
     retry = ModelRetryMiddleware(sleep=no_sleep, backoff=lambda _: timedelta(0))
-    world = a_world([retry, Budget("a", "around_model"), FailsOnce()])
+    world = hooked([retry, Budget("a", "around_model"), FailsOnce()])
 
     asked, events = await play(world)
 
@@ -190,7 +178,7 @@ async def test_a_call_that_a_hook_makes_runs_once_for_each_approval() -> None:
                 await gated.call({"x": 1})
             return messages
 
-    world = a_world([Paying(), Budget("b", "before_model")])
+    world = hooked([Paying(), Budget("b", "before_model")])
     (first,) = contexts(await world.run()).values()
 
     (second,) = contexts(await world.resume({first.id: yes(first)})).values()
@@ -214,7 +202,7 @@ async def test_what_a_tool_in_a_hook_was_answered_is_asked_again() -> None:
                 await plain.call({})
             return messages
 
-    world = a_world([Calling(), Budget("b", "before_model")])
+    world = hooked([Calling(), Budget("b", "before_model")])
 
     asked, _ = await play(world, most=3)
 
@@ -222,7 +210,7 @@ async def test_what_a_tool_in_a_hook_was_answered_is_asked_again() -> None:
 
 
 async def test_everything_may_be_entered_without_answers_in_between() -> None:
-    world = a_world([Budget(label, "before_model") for label in "ab"])
+    world = hooked([Budget(label, "before_model") for label in "ab"])
     (first,) = contexts(await world.run()).values()
     (second,) = contexts(await world.resume({first.id: "yes"})).values()
 
@@ -236,31 +224,6 @@ async def test_everything_may_be_entered_without_answers_in_between() -> None:
         events = await world.resume({waiting[0].id: "yes"})
     assert asked == ["a?", "b?"]  # the next time that the model is asked
     assert brief(events)[-1] == "says done"
-
-
-async def test_questions_of_a_task_group_in_a_hook_are_asked_together() -> None:
-    async def part(name: str) -> str:
-        with address_segment("process", name):
-            _, has_data, answer = get_resume_context(str)
-            if not has_data:
-                interrupt(f"{name}?")
-            return str(answer)
-
-    class Both(Middleware):
-        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(part("x"))
-                group.create_task(part("y"))
-            return messages
-
-    world = a_world([Both()])
-
-    first = await world.run()
-    assert [context.info for context in contexts(first).values()] == ["x?", "y?"]
-    answers = {context.id: "yes" for context in await world.pending()}
-    events = await world.resume(answers)
-
-    assert brief(events)[:2] == ["calls t#c1", "tool t#c1 ran: t ok {}"]
 
 
 @pytest.mark.parametrize("hooks", [{"a": [1]}, {"a": [[{}, {}]]}, {"a": [[1, 2, 3]]}])

@@ -40,35 +40,9 @@ class Slow:
         return Allow()
 
 
-class Counting:
-    """A policy that asks about everything, and counts what it is asked."""
-
-    def __init__(self, ruling: Ruling) -> None:
-        self.calls: list[PolicyCall] = []
-        self.known: list[set[str]] = []
-        self._ruling = ruling
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        self.calls.append(call)
-        return self._ruling
-
-    def check_names(self, known: Collection[str]) -> None:
-        self.known.append(set(known))
-
-
 def a_world(middlewares: list[Middleware], *tools: Tool, **arguments: int) -> World:
     script = [[call("pay", arguments, id="p1"), call("look", {"x": 1}, id="l1")], say("done")]
     return World(script, tools, options={"middlewares": middlewares})  # type: ignore[arg-type]
-
-
-async def test_a_policy_judges_the_calls_of_all_tools() -> None:
-    pay, look = Plain("pay"), Plain("look")
-    world = a_world([policy_middleware(LIMITS)], pay, look, x=5)
-    assert brief(await world.run())[1:] == [
-        'tool pay#p1 ran: pay ok {"x": 5}',
-        'tool look#l1 ran: look ok {"x": 1}',
-        "says done",
-    ]
 
 
 async def test_what_it_denies_does_not_run_and_nobody_is_asked() -> None:
@@ -100,26 +74,6 @@ async def test_a_policy_without_an_answer_in_time_denies() -> None:
     lines = brief(await world.run())
     assert "the policy did not answer within 0.01 seconds" in lines[1]
     assert (pay.calls, look.calls) == ([], [])
-
-
-async def test_several_policies_stand_around_each_other() -> None:
-    pay, look = Plain("pay"), Plain("look")
-    middlewares = [policy_middleware(LIMITS), policy_middleware(AllowList(["look"]))]
-    world = a_world(middlewares, pay, look, x=5)
-    lines = brief(await world.run())
-    assert "the tool is not on the list" in lines[1]
-    assert (pay.calls, look.calls) == ([], [{"x": 1}])
-
-
-def test_it_gets_the_names_of_all_tools() -> None:
-    policy = Counting(Allow())
-    ChatModelAgent(
-        name="A",
-        model=ScriptedModel([]),
-        tools=[Plain("pay"), Plain("look")],
-        middlewares=[policy_middleware(policy)],
-    )
-    assert policy.known == [{"pay", "look"}]
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,10 @@ from pydantic_ai.messages import (
 
 from agents import (
     AgentConfigError,
-    ChatModelAgent,
     ResumeDataError,
-    Runner,
-    ScriptedModel,
-    address_segment,
     approval_gate,
     get_interrupt_state,
     get_resume_context,
-    interrupt,
     session_values,
     stateful_interrupt,
 )
@@ -45,7 +40,7 @@ from agents.core.tools import Tool, ToolWrapper
 from agents.middlewares.base import CallNext, HistoryProcessor, Middleware, ModelCall
 from agents.models import call, say
 from tests.support.hooks import HOOKS, InEachHook
-from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
+from tests.unit.agents.support import Plain, World, brief, collect, contexts, hooked, yes
 
 
 @dataclass
@@ -131,11 +126,7 @@ async def test_e062_hooks_on_run_and_on_resume() -> None:
 
 async def test_the_first_middleware_is_the_outermost() -> None:
     seen: list[str] = []
-    world = World(
-        [call("t", id="c1"), say("done")],
-        [Plain("t")],
-        options={"middlewares": [Spy("1 ", seen), Spy("2 ", seen)]},
-    )
+    world = hooked([Spy("1 ", seen), Spy("2 ", seen)])
 
     await world.run()
 
@@ -165,12 +156,7 @@ async def test_the_first_middleware_is_the_outermost() -> None:
 async def test_e064_each_hook_may_ask(hook: str, durability: str) -> None:
     tool = Plain("t")
     asking = Asking(hook)
-    world = World(
-        [call("t", id="c1"), say("done")],
-        [tool],
-        durability=durability,
-        options={"middlewares": [Spy(), asking]},
-    )
+    world = hooked([Spy(), asking], tool, durability=durability)
 
     first = await world.run()
     (context,) = contexts(first).values()
@@ -190,9 +176,7 @@ async def test_e064_each_hook_may_ask(hook: str, durability: str) -> None:
 @pytest.mark.parametrize("hook", HOOKS)
 async def test_each_middleware_has_its_own_state(hook: str) -> None:
     asking, two = Asking(hook, "same"), Asking(hook, "same")
-    world = World(
-        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [asking, two]}
-    )
+    world = hooked([asking, two])
 
     (first,) = contexts(await world.run()).values()
     (second,) = contexts(await world.resume({first.id: "a"})).values()
@@ -202,34 +186,6 @@ async def test_each_middleware_has_its_own_state(hook: str) -> None:
     # Whoever was answered first runs again when the other one was, and finds the same.
     seen = [set(asking.got), set(two.got)]
     assert sorted(map(str, seen)) == ["{('same state', 'a')}", "{('same state', 'b')}"]
-
-
-async def test_a_hook_that_is_entered_without_an_answer_asks_again() -> None:
-    world = World([say("done")], options={"middlewares": [Asking("before_model")]})
-    (before,) = contexts(await world.run()).values()
-
-    (after,) = contexts(await collect(world.runner().resume("1"))).values()
-
-    assert after.info == before.info
-    assert after.id != before.id
-
-
-async def test_a_hook_may_ask_in_a_segment_of_its_own() -> None:
-    class Deep(Middleware):
-        async def before_model(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-            with address_segment("process", "check"):
-                _, has_data, _ = get_resume_context(str)
-                if not has_data:
-                    interrupt("ok?")
-            return messages
-
-    world = World([say("done")], options={"middlewares": [Deep()]})
-
-    questions = contexts(await world.run())
-
-    (context,) = questions.values()
-    assert str(context.address) == "agent:A;process:check"
-    assert brief(await world.resume({context.id: "yes"})) == ["says done"]
 
 
 async def test_a_question_before_the_agent_leaves_its_calls_waiting() -> None:
@@ -315,9 +271,7 @@ async def test_hooks_change_what_they_get() -> None:
         async def after_agent(self, text: str) -> None:
             session_values()["told"] = text
 
-    world = World(
-        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [Changing()]}
-    )
+    world = hooked([Changing()])
 
     events = await world.run(log=("l", 1))
 
@@ -366,9 +320,7 @@ async def test_a_hook_that_forgets_to_return_is_a_mistake(hook: str) -> None:
         return None
 
     kind = type("Forgetful", (Middleware,), {hook: forgetful})
-    world = World(
-        [call("t", id="c1"), say("done")], [Plain("t")], options={"middlewares": [kind()]}
-    )
+    world = hooked([kind()])
 
     with pytest.raises(AgentConfigError, match=f"{hook} of middleware 'Forgetful' gave back None"):
         await world.run()
@@ -408,11 +360,7 @@ async def test_history_modifiers_may_be_coroutines_and_see_results() -> None:
     async def note(message: ModelRequest) -> ModelRequest:
         return replace(message, parts=[*message.parts, UserPromptPart("noted")])
 
-    world = World(
-        [call("t", id="c1"), say("done")],
-        [Plain("t")],
-        options={"middlewares": [HistoryProcessor(trim, after_tools=note), HistoryProcessor()]},
-    )
+    world = hooked([HistoryProcessor(trim, after_tools=note), HistoryProcessor()])
 
     await world.run()
 
@@ -493,16 +441,5 @@ async def test_local_values_must_be_storable_and_need_an_agent() -> None:
 
     with pytest.raises(UnregisteredTypeError):
         await world.run()
-    with pytest.raises(OutsideRunError):
-        run_local_values()
-
-
-async def test_agents_in_one_run_do_not_share_local_values() -> None:
-    agents = [
-        ChatModelAgent(name=name, model=ScriptedModel([say("x")]), middlewares=[Counting()])
-        for name in "AB"
-    ]
-    for agent in agents:
-        assert brief(await collect(Runner(agent).query("hi"))) == ["says x"]
     with pytest.raises(OutsideRunError):
         run_local_values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -176,30 +175,6 @@ async def test_e271_an_interrupt_is_not_repeated(kind: str) -> None:
     assert naps.taken == []
     assert second.calls == 0
     assert brief(await world.resume({context.id: "yes"})) == ["says done"]
-
-
-async def test_cancellation_is_not_repeated() -> None:
-    asked = asyncio.Event()
-    calls: list[int] = []
-
-    async def answer(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        calls.append(1)
-        asked.set()
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    middlewares = [
-        ModelFallbackMiddleware([ScriptedModel([])]),
-        ModelRetryMiddleware(5, sleep=Naps()),
-    ]
-    runner = Runner(agent(FunctionModel(answer), *middlewares))
-    task = asyncio.create_task(collect(runner.query("hi")))
-    await asked.wait()
-    task.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert calls == [1]
 
 
 async def test_tools_are_offered_to_the_other_model_too() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 
@@ -34,10 +33,8 @@ from agents.middlewares.gates import approval_middleware, review_middleware
 from agents.middlewares.retry import ToolRetryMiddleware
 from agents.middlewares.tools import ToolErrorHandler
 from agents.models import call, say
-from agents.runs.topology import Component
 from agents.tools import stream_text
-from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.support import Plain, World, brief, collect, contexts, no, yes
+from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 
 async def no_sleep(seconds: float) -> None:
@@ -140,15 +137,6 @@ async def test_a_swallowed_question_stays_refused(wrapper: Middleware) -> None:
     assert len(swallows.calls) == 1
 
 
-async def test_a_tool_is_run_again() -> None:
-    flaky = Plain("t", fails(OSError("net"), OSError("net"), None))
-
-    events = await a_world([flaky], ToolRetryMiddleware(3, sleep=no_sleep)).run()
-
-    assert brief(events)[1] == "tool t#c1 ran: worked"
-    assert len(flaky.calls) == 3
-
-
 async def test_the_last_error_counts_and_safe_tools_see_it() -> None:
     flaky = Plain("t", fails(OSError("one"), OSError("two")))
 
@@ -245,44 +233,6 @@ async def test_a_piece_of_a_result_is_not_streamed_twice() -> None:
     await a_world([halves], ToolRetryMiddleware(3, sleep=no_sleep)).run()
 
     assert len(halves.calls) == 1
-
-
-async def test_cancellation_passes_tool_middlewares() -> None:
-    begun = asyncio.Event()
-
-    async def hang() -> str:
-        begun.set()
-        await asyncio.Event().wait()
-        return ""
-
-    slow = Plain("t", lambda _: hang())
-    world = a_world([slow], ToolErrorHandler(), ToolRetryMiddleware(5, sleep=no_sleep))
-    task = asyncio.create_task(world.run())
-    await begun.wait()
-    task.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert len(slow.calls) == 1
-
-
-async def test_gates_as_middleware_ask_about_the_named_tools_only() -> None:
-    pay, look = Plain("pay"), Plain("look")
-    world = World(
-        [[call("look", id="c1"), call("pay", id="c2")], say("done")],
-        [pay, look],
-        options={"middlewares": [approval_middleware(["pay"])]},
-    )
-
-    events = await world.run()
-
-    assert list(contexts(events)) == ["c2"]
-    assert len(look.calls) == 1
-    assert pay.calls == []
-    context = contexts(events)["c2"]
-    assert brief(await world.resume({context.id: no(context)}))[0].startswith(
-        "tool pay#c2 rejected"
-    )
 
 
 async def test_review_as_middleware_takes_edits() -> None:
@@ -385,47 +335,3 @@ async def test_outcomes_pass_wrappers() -> None:
 
     assert brief(events)[1] == "tool t#c1 expired: nobody"
     assert not isinstance(events[-1], InterruptEvent)
-
-
-# ---- tools that are agents -----------------------------------------------------------------------
-
-
-def office(pay: Plain, inner: ScriptedModel) -> World:
-    """An agent whose tool is an agent with a gated tool; both gates ask."""
-    clerk = ChatModelAgent(
-        name="Inner", model=inner, tools=[approval_gate(pay)], description="pays"
-    )
-    return World(
-        [call("Inner", {"request": "pay"}, id="o1"), say("all done")],
-        [AgentTool(clerk)],
-        options={
-            "middlewares": [ToolErrorHandler(), approval_middleware("Inner"), ToolErrorHandler()]
-        },
-    )
-
-
-async def test_e065_both_gates_ask_one_after_the_other() -> None:
-    pay, inner = Plain("pay"), ScriptedModel([call("pay", id="i1"), say("paid")])
-    world = office(pay, inner)
-
-    outer = contexts(await world.run())["o1"]
-    assert inner.calls == 0
-    second = contexts(await world.resume({outer.id: yes(outer)}))["i1"]
-    assert str(second.address) == "agent:A;tool:Inner:o1;agent:Inner;tool:pay:i1"
-    events = await world.resume({second.id: yes(second)})
-
-    assert brief(events) == ["tool Inner#o1 ran: paid", "says all done"]
-    assert inner.calls == 2
-    assert len(pay.calls) == 1
-
-
-def test_what_is_inside_of_wrappers_is_seen() -> None:
-    world = office(Plain("pay"), ScriptedModel([]))
-    outer = world.agent()
-    assert isinstance(outer, ChatModelAgent)
-
-    (component,) = outer.components().values()
-
-    assert isinstance(component, Component)
-    assert component.kind == "approval"
-    assert set(component.inner.components()) == {("agent", "Inner")}  # type: ignore[attr-defined]
