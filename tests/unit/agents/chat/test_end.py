@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
 from agents import (
     AgentConfigError,
-    AgentEvent,
     ChatModelAgent,
     InterruptEvent,
     MessageEvent,
@@ -16,18 +18,17 @@ from agents import (
     ToolReturn,
     approval_gate,
     interrupt,
-    session_values,
 )
 from agents.agent import ActionEvent
 from agents.chat.state import ChatRun, ChatState
-from agents.core.calls import BreakLoop, Exit, Transfer
+from agents.core.calls import Exit, Transfer
 from agents.core.component.state import get_resume_context
-from agents.core.errors import CheckpointDecodeError, InvalidArgumentsError, StepLimitError
+from agents.core.errors import CheckpointDecodeError, StepLimitError
 from agents.core.messages import read_log
 from agents.middlewares.base import Middleware
 from agents.models import Turn, call, say
 from agents.tools.actions import break_loop_tool, exit_tool, transfer_tool
-from tests.unit.agents.support import Plain, World, brief, collect, contexts, follow, no, yes
+from tests.unit.agents.support import Plain, World, brief, contexts, no, yes
 
 
 async def logged(world: World) -> list[ModelMessage]:
@@ -123,16 +124,6 @@ async def test_after_an_error_the_model_is_asked_all_the_same(broken: str) -> No
     assert brief(await world.run())[-1] == "says sorry"
 
 
-async def test_the_first_of_several_direct_results_counts() -> None:
-    world = World(
-        [[call("a", id="c1"), call("b", id="c2")]],
-        [Plain("a"), Plain("b")],
-        options={"return_directly": ["b", "a"]},
-    )
-
-    assert brief(await world.run())[-1] == "says a ok {}"
-
-
 def test_a_direct_tool_must_exist() -> None:
     with pytest.raises(AgentConfigError, match=r"'lok' directly, and has no such tool.*: look"):
         ChatModelAgent(
@@ -140,26 +131,6 @@ def test_a_direct_tool_must_exist() -> None:
         )
     with pytest.raises(AgentConfigError, match="tools are: none"):
         ChatModelAgent(name="A", model=ScriptedModel([]), return_directly=["look"])
-
-
-async def test_the_final_answer_is_a_session_value() -> None:
-    class Seen(Middleware):
-        texts: list[object]
-
-        async def after_agent(self, text: str) -> None:
-            self.texts.append((text, session_values()["answer"]))
-
-    seen = Seen()
-    seen.texts = []
-    world = World(
-        [call("look", id="c1"), say("forty-two")],
-        [Plain("look")],
-        options={"output_key": "answer", "middlewares": [seen]},
-    )
-
-    await world.run()
-
-    assert seen.texts == [("forty-two", "forty-two")]
 
 
 async def test_exit_ends_with_its_result() -> None:
@@ -186,19 +157,32 @@ async def test_exit_ends_with_its_result() -> None:
     ]
 
 
-async def test_exit_without_words_says_nothing() -> None:
-    world = World([call("exit", {"final_result": ""}, id="c1")], [exit_tool()])
-
-    assert brief(await world.run())[1:] == ["tool exit#c1 ran: ", "action Exit()"]
+LOOK, LOOK_AT, LEAVE = (call(name, id=name) for name in ("look", "look_at", "break_loop"))
+EXIT, SILENT_EXIT = (call("exit", {"final_result": text}, id="exit") for text in ("bye", ""))
 
 
-async def test_a_loop_is_left_without_a_final_answer() -> None:
-    world = World([call("break_loop", id="c1")], [break_loop_tool()])
+@pytest.mark.parametrize(
+    ("calls", "end"),
+    [
+        ([SILENT_EXIT], ["tool exit#exit ran: ", "action Exit()"]),
+        ([LEAVE], ["tool break_loop#break_loop ran: The loop ends.", "action BreakLoop()"]),
+        ([LEAVE, EXIT], ["tool exit#exit ran: bye", "action BreakLoop()"]),
+        ([LOOK, LEAVE], ["says look ok {}", "action BreakLoop()"]),
+        ([LOOK_AT, LOOK], ["tool look#look ran: look ok {}", "says look_at ok {}"]),
+    ],
+    ids=[
+        "an exit without words says nothing",
+        "a loop is left without a final answer",
+        "the first action counts",
+        "a direct result and an action come together",
+        "the first of several direct results counts",
+    ],
+)
+async def test_the_calls_of_one_answer_end_the_agent(calls: Turn, end: list[str]) -> None:
+    tools = [Plain("look"), Plain("look_at"), exit_tool(), break_loop_tool()]
+    world = World([calls], tools, options={"return_directly": ["look", "look_at"]})
 
-    assert brief(await world.run())[1:] == [
-        "tool break_loop#c1 ran: The loop ends.",
-        "action BreakLoop()",
-    ]
+    assert brief(await world.run())[-2:] == end
 
 
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
@@ -239,28 +223,6 @@ async def test_an_action_needs_a_call_that_ran() -> None:
     world = World([call("t", id="c1"), say("on")], [Plain("t", lambda _: failed)])
 
     assert brief(await world.run())[-1] == "says on"
-
-
-async def test_the_first_action_counts() -> None:
-    world = World(
-        [[call("break_loop", id="c1"), call("exit", {"final_result": "x"}, id="c2")]],
-        [break_loop_tool(), exit_tool()],
-    )
-
-    events = await world.run()
-
-    assert brief(events)[-1] == "action BreakLoop()"
-    assert sum(isinstance(event, ActionEvent) for event in events) == 1
-
-
-async def test_a_direct_result_and_an_action_come_together() -> None:
-    world = World(
-        [[call("look", id="c1"), call("break_loop", id="c2")]],
-        [Plain("look"), break_loop_tool()],
-        options={"return_directly": ["look"]},
-    )
-
-    assert brief(await world.run())[-2:] == ["says look ok {}", "action BreakLoop()"]
 
 
 async def test_an_interrupt_at_the_very_end_repeats_nothing() -> None:
@@ -308,63 +270,16 @@ async def test_nobody_else_can_be_named() -> None:
     assert brief(events)[-1] == "says sorry"
 
 
-@pytest.mark.parametrize("entry", [["x"], ["x", "no such outcome"], ["x", "ran", 5]])
-async def test_a_damaged_result_is_a_typed_error(entry: list[object]) -> None:
-    state = ChatState(messages=[], rounds=1, results={"c": entry}, gates={}, said=[])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"results": {"c": ["x"]}},
+        {"results": {"c": ["x", "no such outcome"]}},
+        {"results": {"c": ["x", "ran", 5]}},
+        {"ending": ["x"]},
+    ],
+)
+def test_a_damaged_state_is_a_typed_error(damaged: dict[str, Any]) -> None:
+    state = ChatState(messages=[], rounds=1, results={}, gates={}, said=[])
     with pytest.raises(CheckpointDecodeError):
-        ChatRun.thaw(state)
-
-
-def test_a_damaged_end_is_a_typed_error() -> None:
-    state = ChatState(messages=[], rounds=1, results={}, gates={}, said=[], ending=["x"])
-    with pytest.raises(CheckpointDecodeError, match="end of an agent"):
-        ChatRun.thaw(state)
-
-
-def test_actions_are_kept_with_their_results() -> None:
-    old: list[object] = ["x", "ran"]
-    new: list[object] = ["y", "ran", BreakLoop()]
-    state = ChatState(messages=[], rounds=1, results={"a": old, "b": new}, gates={}, said=[])
-
-    work = ChatRun.thaw(state)
-
-    assert work.results == {"a": ToolReturn("x"), "b": ToolReturn("y", action=BreakLoop())}
-    assert work.freeze() == state
-
-
-async def test_keys_are_the_same_after_a_crash() -> None:
-    """Events of a repeated end have the same keys, so that nobody is told twice."""
-
-    class DiedError(Exception):
-        pass
-
-    class Dying(Middleware):
-        is_dead = True
-
-        async def after_agent(self, text: str) -> None:
-            if self.is_dead:
-                raise DiedError
-
-    dying = Dying()
-    world = World(
-        [call("exit", {"final_result": "bye"}, id="c1")],
-        [exit_tool()],
-        durability="step",
-        options={"middlewares": [dying]},
-    )
-    received: list[AgentEvent] = []
-    with pytest.raises(DiedError):
-        await follow(world.runner().query("hi", checkpoint_id="1"), received)
-    dying.is_dead = False
-
-    again = await collect(world.runner().recover("1"))
-
-    assert [event.key for event in again[:-1]] == [event.key for event in received]
-    assert brief(again)[-1] == "action Exit()"
-
-
-async def test_edited_arguments_of_an_unknown_tool_are_refused() -> None:
-    agent = ChatModelAgent(name="A", model=ScriptedModel([]))
-
-    with pytest.raises(InvalidArgumentsError, match="there is no tool 'pay' any more"):
-        agent.validate_call("pay", {})
+        ChatRun.thaw(replace(state, **damaged))

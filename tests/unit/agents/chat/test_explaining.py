@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 
 import pytest
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from agents import ChatModelAgent, ScriptedModel, tool
-from agents.agent import AgentEvent, AgentInput, function_agent, make_message
-from agents.chat import Explains
 from agents.chat.explaining import EXPLAIN, is_explaining
 from agents.chat.instruction import Instruction
 from agents.core.errors import ModelError
@@ -72,11 +70,3 @@ async def test_only_a_request_to_explain_is_one() -> None:
     assert is_explaining(model.inputs[0])
     assert not is_explaining([])
     assert not is_explaining([ModelRequest(parts=[], instructions="You pay.")])
-
-
-def test_who_can_explain() -> None:
-    async def run(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
-        yield make_message("never run")
-
-    assert isinstance(an_agent(ScriptedModel([])), Explains)
-    assert not isinstance(function_agent("flow", run), Explains)

@@ -29,7 +29,7 @@ from agents.core.errors import (
 from agents.graph.state.plan import RetryPolicy
 from agents.middlewares import ModelRetryMiddleware
 from agents.middlewares.retry import is_temporary
-from agents.models import ScriptedModel, ask_once, model_error, model_fault, say
+from agents.models import ask_once, model_error, model_fault
 from tests.unit.bot.demo.openai_server import KEY, Reply, openai_server
 
 
@@ -77,10 +77,6 @@ async def test_a_model_that_answers_is_asked_once_and_for_little() -> None:
     (request,) = server.requests
     assert request["max_completion_tokens"] == 16
     assert "tools" not in request
-
-
-async def test_a_scripted_model_answers() -> None:
-    await ask_once(ScriptedModel([say("ok")]))
 
 
 @pytest.mark.parametrize(("status", "fault"), [(401, "key"), (404, "model"), (500, None)])
@@ -159,13 +155,6 @@ async def test_a_filtered_answer_is_a_refusal_with_its_words(
 async def test_an_answer_that_reached_a_limit_says_so(streaming: bool) -> None:
     said = await answer_of(Reply("Cut", finish="length"), streaming=streaming)
     assert (said.text, said.cut) == ("Cut", "length")
-
-
-async def test_a_stream_that_ends_before_its_answer_says_so() -> None:
-    said = await answer_of(Reply("Cut", finish=None), streaming=True)
-    assert (said.text, said.cut) == ("Cut", "unknown")
-    whole = await answer_of(Reply("Whole"), streaming=True)
-    assert (whole.text, whole.cut) == ("Whole", "")
 
 
 async def test_an_answer_without_choices_cannot_be_read(streaming: bool) -> None:

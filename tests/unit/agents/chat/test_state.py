@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
     ModelResponse,
     ModelResponsePart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
 )
-from pydantic_ai.usage import RequestUsage
 
 from agents import (
     ChatModelAgent,
@@ -31,21 +25,14 @@ from agents import (
 )
 from agents.chat.state import ChatRun, ChatState
 from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import Json, decode, encode, well_formed
+from agents.core.codec import Json, decode, encode
 from agents.core.errors import AgentChangedError
-from agents.core.messages import dump_messages, load_messages, repaired
+from agents.core.messages import dump_messages, repaired
 from agents.models import Turn, call, say
 from tests.unit.agents.support import CountingStore, Plain, World, brief, collect, contexts, yes
 
 DATA = Path(__file__).parents[3] / "data"
 HALF = "\ud83d"
-OTHER = "\ude00"
-
-
-def test_halves_of_characters_are_joined_or_replaced() -> None:
-    assert well_formed("plain ü 😀") == "plain ü 😀"
-    assert well_formed(f"a{HALF}{OTHER}b") == "a😀b"
-    assert well_formed(f"a{HALF}b{OTHER}") == "a\ufffdb\ufffd"
 
 
 def test_an_answer_with_half_a_character_is_repaired() -> None:
@@ -71,12 +58,6 @@ def test_an_answer_with_half_a_character_is_repaired() -> None:
     assert done.parts[3].args == {"x": "\ufffd", "y": "\ufffd", "z": "😀"}
 
 
-def test_an_answer_without_faults_stays_as_it_is() -> None:
-    answer = ModelResponse(parts=[TextPart("fine"), ToolCallPart("t", {"x": 1}, tool_call_id="c")])
-
-    assert repaired(answer, ()) == answer
-
-
 async def test_every_record_of_such_a_run_is_text() -> None:
     store = CountingStore()
     tool = approval_gate(Plain("pay", lambda _: f"result {HALF}"))
@@ -99,24 +80,6 @@ async def test_every_record_of_such_a_run_is_text() -> None:
     assert "tool-return:result \ufffd" in world.last_input
 
 
-def test_messages_are_stored_without_what_is_empty() -> None:
-    messages: list[ModelMessage] = [
-        ModelRequest(
-            parts=[UserPromptPart("hi"), ToolReturnPart("t", {"a": None}, tool_call_id="c")]
-        ),
-        ModelResponse(
-            parts=[TextPart("x"), ToolCallPart("t", {"n": None}, tool_call_id="c")],
-            usage=RequestUsage(input_tokens=5, details={"a": 0}),
-        ),
-    ]
-
-    data = dump_messages(messages)
-
-    assert load_messages(data) == messages
-    assert "null" not in json.dumps(data).replace('{"a": null}', "").replace('{"n": null}', "")
-    assert len(json.dumps(dump_messages([ModelResponse(parts=[TextPart("x")])]))) < 200
-
-
 def test_a_state_of_version_1_is_read() -> None:
     old = encode(ChatState(messages=[], rounds=2, results={"c": ["x", "ran"]}, gates={}, said=[]))
     assert isinstance(old, dict)
@@ -131,37 +94,6 @@ def test_a_state_of_version_1_is_read() -> None:
     work = ChatRun.thaw(state)
     assert work.results == {"c": ToolReturn("x")}
     assert (work.draft, work.ending, work.instruction, dict(work.values)) == (None, None, None, {})
-
-
-def test_everything_that_is_frozen_thaws() -> None:
-    work = ChatRun(messages=[ModelRequest(parts=[UserPromptPart("hi")])], rounds=3)
-    work.draft = ModelResponse(parts=[TextPart("draft")])
-    work.values["n"] = (1, 2)
-    work.instruction = {"u": "U1"}
-
-    state = decode(encode(work.freeze()))
-
-    assert isinstance(state, ChatState)
-    again = ChatRun.thaw(state)
-    for field in dataclasses.fields(work):
-        if field.name not in {"values", "_dumped"}:
-            assert getattr(again, field.name) == getattr(work, field.name), field.name
-    assert dict(again.values) == {"n": (1, 2)}
-    assert again.values.take_changes() == {}
-
-
-def test_only_new_messages_are_dumped_again() -> None:
-    first = dump_messages([ModelResponse(parts=[TextPart("old")])])
-    state = ChatState(messages=first, rounds=1, results={}, gates={}, said=[])
-    work = ChatRun.thaw(state)
-
-    work.messages[0].parts = [TextPart("changed behind its back")]
-    work.add_results(ModelRequest(parts=[UserPromptPart("new")]))
-    kept = work.freeze().messages
-
-    assert kept[0] == first[0]
-    assert len(kept) == 2
-    assert len(state.messages) == 1
 
 
 async def test_i11_a_state_does_not_grow_with_the_history() -> None:
