@@ -335,20 +335,15 @@ async def test_keys_in_addresses_count_as_wrong(step: Doorstep) -> None:
 
 @pytest.mark.parametrize(
     "route",
-    [route for route in ROUTES if route.name != "fireTrigger"],
+    [route for route in ROUTES if route.scope is None and route.name != "fireTrigger"],
     ids=lambda route: route.name,
 )
-async def test_a_route_needs_its_scope(step: Doorstep, route: Any) -> None:
-    others = tuple(scope for scope in ProgramScope if scope != route.scope)
-    await step.key(scopes=others)
-    at = route.path.replace("{id}", ID).replace("{code}", "invalid")
-    answer = await step.call(route.method, at, json={} if route.body else None)
-    if route.scope is None:
-        assert answer.status == 200
-    else:
-        assert answer.fault == (403, "scope-missing")
-    bare = await step.call(route.method, at, key="", json={} if route.body else None)
-    assert (bare.fault[0] if route.needs_key else bare.status) == (401 if route.needs_key else 200)
+async def test_these_routes_need_no_scope(step: Doorstep, route: Any) -> None:
+    """The others are refused; see the test of each wrong key."""
+    at = route.path.replace("{code}", "invalid")
+    assert (await step.call(route.method, at, key=await step.key(scopes=()))).status == 200
+    bare = await step.call(route.method, at, key="")
+    assert bare.status == (401 if route.needs_key else 200)
 
 
 async def test_a_key_works_only_from_its_networks() -> None:
@@ -640,7 +635,13 @@ async def test_an_unknown_member_of_a_query_is_refused(step: Doorstep) -> None:
 
 @pytest.mark.parametrize(
     "since",
-    ["hunter2", "2026-11-23T10:00:00", "0001-01-01T00:00:00%2B23:00", "9999-12-31T23:59:59-23:00"],
+    [
+        "hunter2",
+        "1763892000000",
+        "2026-11-23T10:00:00",
+        "0001-01-01T00:00:00%2B23:00",
+        "9999-12-31T23:59:59-23:00",
+    ],
 )
 async def test_a_time_is_in_the_calendar_and_has_a_zone(step: Doorstep, since: str) -> None:
     await step.key()
@@ -852,9 +853,6 @@ async def test_a_list_has_conditions(step: Doorstep) -> None:
     found = await step.call("GET", f"{at}&created_after=2026-01-01T00:00:00Z")
     assert [request["status"] for request in found.body["items"]] == ["expired", "approved"]
     assert (await step.call("GET", "/v1/requests?status=nonsense")).code == "invalid"
-    for moment in ("yesterday", "2026-11-23T10:00:00", "1763892000000"):
-        answer = await step.call("GET", f"/v1/requests?created_after={moment}")
-        assert answer.code == "invalid", moment
 
 
 # Events (check 15)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -74,17 +73,6 @@ async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
     assert begin.attempt not in stored
 
 
-async def test_of_many_starts_at_once_one_wins(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    programs, request = programs_of(office), await approved(office)
-    starts = [
-        programs.executions.start(a_caller(), request.id, a_start(request)) for _ in range(30)
-    ]
-    ends = await asyncio.gather(*starts, return_exceptions=True)
-    codes = [end.code for end in ends if isinstance(end, ApiProblemError)]
-    assert codes == ["already-started"] * 29
-
-
 async def test_of_an_edited_call_only_what_was_decided_starts(storage: SqliteStores) -> None:
     """Check 35: not the call as it was asked for, and no other one."""
     office = an_office(storage)
@@ -93,6 +81,11 @@ async def test_of_an_edited_call_only_what_was_decided_starts(storage: SqliteSto
     edited = {**asked, "replicas": 5}
     await office.decide(await the_record(office, request), by=ADA, edited=edited)
     decided = await programs_of(office).get(a_caller(), request.id)
+    assert decided.arguments == asked
+    assert decided.decision is not None
+    assert (decided.decision.edited, decided.decision.arguments) == (True, edited)
+    changes = [(each.path, each.before, each.after) for each in decided.decision.changes]
+    assert changes == [("/replicas", 3, 5)]
     for arguments in (asked, {**asked, "replicas": 6}, {}):
         digest = call_digest(request.id, "deploy", arguments)
         assert await refused(office, decided, digest=digest) == "digest-mismatch"
@@ -231,12 +224,14 @@ async def test_i12_a_start_that_came_too_late_is_on_record_also_after_a_death(
     assert [entry.action for entry in entries].count("lapsed") == 1
 
 
+@pytest.mark.parametrize("is_again", [False, True], ids=["first start", "again"])
 async def test_i13_who_approved_must_still_be_entitled_when_it_runs_again(
-    storage: SqliteStores,
+    storage: SqliteStores, is_again: bool
 ) -> None:
     office = an_office(storage)
-    request = await lost(office)
-    await settle(office, request, {"choice": "again"}, Status.APPROVED)
+    request = await (lost(office) if is_again else approved(office))
+    if is_again:
+        await settle(office, request, {"choice": "again"}, Status.APPROVED)
     office.directory.add(ADA, is_deleted=True)
     office.clock.forward(seconds=61)
     assert await refused(office, request) == "decider-not-entitled"
@@ -253,14 +248,6 @@ async def test_i13_who_let_it_run_again_must_still_be_entitled(storage: SqliteSt
     office.directory.add(ADA, is_deleted=True)
     office.clock.forward(seconds=61)
     assert await refused(office, decided) == "decider-not-entitled"
-
-
-async def test_who_approved_must_still_be_entitled(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    request = await approved(office)
-    office.directory.add(ADA, is_deleted=True)
-    office.clock.forward(seconds=61)
-    assert await refused(office, request) == "decider-not-entitled"
 
 
 async def test_a_policy_that_denies_by_now_stops_it(storage: SqliteStores) -> None:
@@ -430,9 +417,11 @@ async def test_an_answer_counts_also_if_the_process_died_while_it_asked(
     assert state.execution.state == after
 
 
-@pytest.mark.parametrize("is_started", [False, True], ids=["ready", "started again"])
+@pytest.mark.parametrize(
+    "state", [ExecutionState.READY, ExecutionState.STARTED, ExecutionState.DOUBT], ids=str
+)
 async def test_a_late_result_after_run_again_is_refused_and_on_record(
-    storage: SqliteStores, is_started: bool
+    storage: SqliteStores, state: ExecutionState
 ) -> None:
     """Check 34: the first runner lives after all."""
     office = an_office(storage)
@@ -440,15 +429,16 @@ async def test_a_late_result_after_run_again_is_refused_and_on_record(
     first = await programs.executions.start(a_caller(), request.id, a_start(request))
     await overdue(office, request)
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
-    if is_started:
+    if state is not ExecutionState.READY:
         await programs.executions.start(a_caller(), request.id, a_start(request))
+    if state is ExecutionState.DOUBT:
+        await overdue(office, request)
     late = a_result("ran", summary="It ran.", token=first.token)
     for _ in range(2):
         with pytest.raises(ApiProblemError, match="result-known"):
             await programs.report(a_caller(), request.id, late)
     record = await the_record(office, request)
-    wanted = ExecutionState.STARTED if is_started else ExecutionState.READY
-    assert record.execution.state is wanted
+    assert record.execution.state is state
     entries = await storage.audit.of_thread(record.thread_id, limit=100)
     (told,) = [entry for entry in entries if entry.action == "program_reported"]
     assert (told.detail["outcome"], told.detail["summary"]) == ("ran", "It ran.")
@@ -507,21 +497,6 @@ async def test_nobody_is_asked_about_a_call_whose_result_is_known(storage: Sqlit
         )
     ).documents
     assert only == record
-
-
-async def test_the_token_of_the_first_start_never_ends_the_second_one_in_doubt(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage)
-    programs, request = programs_of(office), await approved(office, run_timeout=60)
-    first = await programs.executions.start(a_caller(), request.id, a_start(request))
-    await overdue(office, request)
-    await settle(office, request, {"choice": "again"}, Status.APPROVED)
-    await programs.executions.start(a_caller(), request.id, a_start(request))
-    await overdue(office, request)
-    with pytest.raises(ApiProblemError, match="result-known"):
-        await programs.report(a_caller(), request.id, a_result("ran", token=first.token))
-    assert (await the_record(office, request)).execution.state is ExecutionState.DOUBT
 
 
 async def test_an_idempotent_call_starts_again_with_the_same_id(storage: SqliteStores) -> None:

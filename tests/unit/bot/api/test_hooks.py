@@ -11,7 +11,6 @@ import pytest
 from bot.api.shapes import ApiDecision, ApiFailure, ApiPerson
 from bot.errors import DirectoryError
 from bot.records.origin import RequestDoor
-from bot.records.programs import ProgramScope
 from storage.errors import StoreUnavailableError
 from tests.support.pace import pass_over
 from tests.unit.bot.api.program_office import (
@@ -228,11 +227,6 @@ async def test_72_a_call_that_cannot_be_asked_about_is_refused_with_its_reason(
     assert verdict == "deny"
     assert told in reason
     assert step.use.requests == {}
-
-
-async def test_a_key_that_may_not_ask_is_refused(step: Doorstep) -> None:
-    reader = await step.key("reader", scopes=(ProgramScope.READ,))
-    assert decision_of(await step.call("POST", HOOK, json=CALL, key=reader))[0] == "deny"
 
 
 async def test_a_query_that_is_not_known_is_refused(step: Doorstep) -> None:

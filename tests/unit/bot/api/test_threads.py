@@ -164,12 +164,6 @@ async def test_a_default_that_allows_asks_too(storage: SqliteStores) -> None:
     assert len(await pending_of(office)) == 1
 
 
-async def test_a_person_of_the_same_channel_is_asked_nothing_more(storage: SqliteStores) -> None:
-    office = an_office(storage, ASKS, turns_of_model=LOOKS)
-    await office.hear("<@UBOT> look at the database")
-    assert office.ran == [("look", "db")]
-
-
 @pytest.mark.parametrize("kind", [ScopeKind.ALL, ScopeKind.CHANNEL, ScopeKind.AGENT])
 async def test_a_freeze_holds_starts(storage: SqliteStores, kind: ScopeKind) -> None:
     office = an_office(storage, ASKS)

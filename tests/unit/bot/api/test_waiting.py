@@ -25,24 +25,6 @@ from tests.unit.bot.api.program_office import (
 from tests.unit.bot.office import ADA, Office
 
 
-async def test_a_waiting_program_hears_of_the_decision(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    request = await a_request(office)
-    waiting = asyncio.create_task(programs_of(office).get(a_caller(), request.id, wait_s=50))
-    await asyncio.sleep(0)
-    await office.decide(await the_record(office, request), by=ADA)
-    assert (await waiting).status == "approved"
-
-
-async def test_it_hears_of_the_decision_of_another_process(storage: SqliteStores) -> None:
-    office, other = an_office(storage), an_office(storage, owner="other")
-    request = await a_request(office)
-    waiting = asyncio.create_task(programs_of(office).get(a_caller(), request.id, wait_s=50))
-    await asyncio.sleep(0)
-    await other.decide(await the_record(other, request), Status.REJECTED, reason="No.")
-    assert (await waiting).status == "rejected"
-
-
 async def test_a_revision_is_waited_for(storage: SqliteStores) -> None:
     office = an_office(storage)
     request = await a_request(office)
