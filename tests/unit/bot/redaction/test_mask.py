@@ -27,6 +27,12 @@ from bot.redaction.mask import REDACTED, is_secret_key, mask, mask_text, mask_wo
         "credentials",
         "session_cookie",
         "passphrase",
+        "passwort",
+        "Kennwort",
+        "contraseña",
+        "mdp",
+        "X-Auth-Key",
+        "seed_phrase",
     ],
 )
 def test_key_of_a_secret(key: str) -> None:
@@ -62,6 +68,15 @@ def test_other_keys(key: str) -> None:
         ("text", "https://example.com/a:b@c"),
         ("phone", "+49 170 1234567"),
         ("version", "3.141592653589793238"),
+        ("secretKeyRef", {"name": "db", "key": "x"}),
+        ("imagePullSecrets", [{"name": "registry"}]),
+        ("PWD", "/home/ada"),
+        ("OTP", "26.2"),
+        ("otp", 26.2),
+        ("cookie_banner", "visible"),
+        ("deploy_key", "ops"),
+        ("jwt_issuer", "https://login.example"),
+        ("password_rotation_days", 90),
     ],
 )
 def test_harmless_value_stays(key: str, value: object) -> None:
@@ -79,8 +94,9 @@ def test_a_number_with_a_name_that_is_secret_for_more_than_a_count_is_masked(key
     assert mask(key, 1234) == REDACTED
 
 
-@pytest.mark.parametrize("key", ["DB_PASS", "pw", "a_b_pw", "password_rules_pass"])
+@pytest.mark.parametrize("key", ["DB_PASS", "PWD", "otp", "pw", "a_b_pw", "password_rules_pass"])
 def test_words_that_name_a_secret_as_the_last_ones(key: str) -> None:
+    assert is_secret_key(key)
     assert mask(key, "hunter2") == REDACTED
 
 
@@ -187,17 +203,6 @@ def test_a_card_number_is_masked_beside_the_word(number: str) -> None:
     assert mask_text(f"use card {number}") == f"use card {REDACTED}"
     assert mask_text(f"use {number} (Amex)") == f"use {REDACTED} (Amex)"
     assert mask("cards", [{"text": number}, number]) == [{"text": number}, REDACTED]
-
-
-def test_card_number_as_a_number() -> None:
-    assert mask("card_number", 4_111_111_111_111_111) == REDACTED
-    assert mask("n", 4_111_111_111_111_111) == 4_111_111_111_111_111
-
-
-def test_no_value_vanishes_when_names_are_masked() -> None:
-    masked = mask("x", {"xoxb-111111-a": 1, "xoxb-222222-b": 2})
-    assert isinstance(masked, dict)
-    assert sorted(masked.values()) == [1, 2]
 
 
 def test_words_that_were_made_from_data() -> None:

@@ -18,7 +18,7 @@ from bot.redaction.key_value_patterns import (
     may_have_guess,
 )
 from bot.redaction.mask import mask_text
-from bot.redaction.patterns import FIRST_GATE, LOOKS, MORE_GATE, REDACTED, has_any, mask_looks
+from bot.redaction.patterns import FIRST_GATE, LOOKS, MORE_GATE, REDACTED, mask_looks
 
 PARTS = [
     *(needle for look in LOOKS for needle in look.needles),
@@ -66,12 +66,6 @@ def test_one_look_opens_wherever_a_gate_does(parts: list[str]) -> None:
     if CURL_GATE.finds(text):
         expected = CURL.sub(rf"\g<keep>{REDACTED}", expected)
     assert may_have_guess(text) or mask_text(text) == text == expected
-
-
-def test_has_any() -> None:
-    assert has_any(("x", "b"), "abc")
-    assert not has_any(("x", "y"), "abc")
-    assert not has_any((), "abc")
 
 
 def test_a_series_is_masked_when_it_is_made_and_then_found_again() -> None:
