@@ -49,22 +49,6 @@ async def test_an_approved_call_runs_once_and_its_result_passes_whole(stage: Sta
     assert list(stage.folder.glob("*.result")) == []
 
 
-async def test_edited_arguments_run_and_the_model_is_told(stage: Stage) -> None:
-    await stage.call()
-    record = await stage.asked()
-    edited = {"env": "staging", "replicas": 2}
-    await stage.do(lambda: stage.countersign.approve(record, edited))
-    call = await stage.running()
-    assert call["params"]["arguments"] == edited
-    result = {"content": [{"type": "text", "text": "ok"}], "structuredContent": {"n": 1}}
-    await stage.finish(call, result=result)
-    told = (await stage.answer())["result"]
-    assert "structuredContent" not in told
-    assert told["content"][0]["text"].startswith("People approved this with changes: it ran with")
-    assert '"staging"' in told["content"][0]["text"]
-    assert told["content"][1]["text"] == "ok"
-
-
 async def test_edited_arguments_that_do_not_fit_the_tool_never_run(stage: Stage) -> None:
     await stage.call()
     record = await stage.asked()
@@ -470,35 +454,6 @@ async def test_the_same_call_at_once_runs_once_and_both_are_told(stage: Stage) -
     assert "it ran once" in await stage.text(2)
     assert "it ran once" in await stage.text(3)
     assert len(stage.calls) == 1
-
-
-async def test_a_new_process_takes_up_the_request_of_the_one_before(stage: Stage) -> None:
-    """Check 70: it died while people thought."""
-    await stage.call(1)
-    record = await stage.asked()
-    await stage.proxy.close()
-    stage.restarted()
-    await stage.list_tools(DEPLOY)
-    await stage.call(1)
-    await stage.do(lambda: stage.countersign.approve(record))
-    await stage.finish(await stage.running())
-    assert await stage.text(1) == "deployed"
-    assert len(stage.countersign.records) == 1
-
-
-async def test_a_new_process_never_runs_again_what_the_one_before_began(stage: Stage) -> None:
-    """Check 70: it died while the tool ran."""
-    stage.countersign.policy = "allow"
-    await stage.call(1)
-    await stage.running()
-    before = stage.proxy
-    stage.restarted()
-    await stage.list_tools(DEPLOY)
-    await stage.call(2)
-    assert "Not run again: it was started before" in await stage.text(2)
-    assert len(stage.calls) == 1
-    before.server_gone()
-    await before.close()
 
 
 async def test_what_people_say_of_a_lost_outcome_is_handed_over_once(stage: Stage) -> None:
