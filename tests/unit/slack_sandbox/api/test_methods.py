@@ -10,7 +10,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.config import manifest
-from slack_sandbox import ADA, BOT_USER, DEFAULT_SCOPES, OPS, Sandbox
+from slack_sandbox import BOT_USER, DEFAULT_SCOPES, OPS, Sandbox
 from slack_sandbox.api.methods import METHODS
 from tests.unit.slack_sandbox.conftest import Slack
 
@@ -91,30 +91,6 @@ async def test_calls_are_remembered_without_token(slack: Slack, sandbox: Sandbox
     assert (second.method, second.error) == ("chat.update", "message_not_found")
     assert sandbox.bot_token not in repr(sandbox.calls)
     assert sandbox.bot_token not in repr(sandbox)
-
-
-async def test_planned_failure_ends_after_its_times(slack: Slack, sandbox: Sandbox) -> None:
-    sandbox.fail("users.info", error="ratelimited", times=2, retry_after=7)
-    for _ in range(2):
-        with pytest.raises(SlackApiError) as caught:
-            await slack.client.users_info(user=ADA)
-        assert caught.value.response.status_code == 429
-        assert caught.value.response.headers["Retry-After"] == "7"
-    assert (await slack.client.users_info(user=ADA))["ok"]
-
-
-async def test_planned_http_status(slack: Slack, sandbox: Sandbox) -> None:
-    sandbox.fail("users.info", status=503)
-    with pytest.raises(SlackApiError) as caught:
-        await slack.client.users_info(user=ADA)
-    assert caught.value.response.status_code == 503
-
-
-async def test_lost_answer_after_effect(slack: Slack, sandbox: Sandbox) -> None:
-    sandbox.fail("chat.postMessage", drop=True)
-    with pytest.raises(aiohttp.ClientError):
-        await slack.client.chat_postMessage(channel=OPS, text="hello")
-    assert [message["text"] for message in sandbox.messages(OPS)] == ["hello"]
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,6 @@ async def test_trigger_lives_three_seconds(slack: Slack, sandbox: Sandbox, clock
     assert refused == "expired_trigger_id"
 
 
-async def test_trigger_works_once(slack: Slack, sandbox: Sandbox) -> None:
-    trigger_id = a_trigger(sandbox)
-    await slack.ok("views.open", trigger_id=trigger_id, view=a_modal())
-    refused = await slack.error("views.open", trigger_id=trigger_id, view=a_modal())
-    assert refused == "exchanged_trigger_id"
-
-
 async def test_trigger_must_be_known(slack: Slack) -> None:
     refused = await slack.error("views.open", trigger_id="1.2.3", view=a_modal())
     assert refused == "invalid_trigger_id"

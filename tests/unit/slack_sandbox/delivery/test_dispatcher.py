@@ -15,7 +15,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from slack_sandbox import ADA, OPS, ROSA, RefusedError, Sandbox
 from slack_sandbox.delivery.http import Parcel
-from slack_sandbox.delivery.stats import Statistics
 from tests.unit.slack_sandbox.delivery.test_delivery import Door, a_door
 
 
@@ -200,10 +199,6 @@ async def test_time_to_acknowledge_is_measured(sandbox: Sandbox, door: Door) -> 
         (ack,) = other.stats.acks
         assert (ack.name, ack.user, ack.ok, ack.attempt) == ("block_actions", ADA, True, 0)
         assert other.stats.ack_ms("events_api") == []
-
-
-def test_numbers_are_json() -> None:
-    assert json.loads(json.dumps(Statistics().shown()))["retries"] == 0
 
 
 # ---- sockets ------------------------------------------------------------------------------------

@@ -162,13 +162,6 @@ async def test_server_error_does_nothing(sandbox: Sandbox, slack: Slack, status:
     assert sandbox.messages(OPS) == []
 
 
-@pytest.mark.parametrize("code", ["fatal_error", "is_archived", "msg_too_long"])
-async def test_any_refusal(sandbox: Sandbox, slack: Slack, code: str) -> None:
-    sandbox.faults.add("error", error=code)
-    assert await slack.error("chat.postMessage", channel=OPS, text="x") == code
-    assert sandbox.calls[-1].error == code
-
-
 @pytest.mark.parametrize("status", [200, 502])
 async def test_html_instead_of_json(sandbox: Sandbox, status: int) -> None:
     sandbox.faults.add("html", status=status)
@@ -234,15 +227,6 @@ async def test_fault_of_one_channel_leaves_others_alone(sandbox: Sandbox, slack:
 
 
 # ---- limits -------------------------------------------------------------------------------------
-
-
-async def test_limits_are_on_until_switched_off(sandbox: Sandbox, slack: Slack) -> None:
-    for _ in range(3):
-        await post(slack)
-    assert await slack.error("chat.postMessage", channel=OPS, text="x") == "ratelimited"
-    sandbox.set_limits(on=False)
-    for _ in range(5):
-        await post(slack)
 
 
 def test_each_method_has_a_limit() -> None:
@@ -332,13 +316,6 @@ async def test_triggers_expire_on_demand(sandbox: Sandbox, slack: Slack) -> None
     assert await slack.error("views.open", trigger_id=used, view=view) == "exchanged_trigger_id"
 
 
-async def test_deactivated_person(sandbox: Sandbox, slack: Slack) -> None:
-    sandbox.deactivate(ADA)
-    assert (await slack.ok("users.info", user=ADA))["user"]["deleted"] is True
-    sandbox.deactivate(ADA, gone=False)
-    assert (await slack.ok("users.info", user=ADA))["user"]["deleted"] is False
-
-
 async def test_calm_ends_all_of_it(sandbox: Sandbox, slack: Slack) -> None:
     sandbox.faults.add("error")
     sandbox.set_limits(on=False)
@@ -350,15 +327,6 @@ async def test_calm_ends_all_of_it(sandbox: Sandbox, slack: Slack) -> None:
 
 
 # ---- numbers ------------------------------------------------------------------------------------
-
-
-async def test_calls_are_counted_by_method_and_error(sandbox: Sandbox, slack: Slack) -> None:
-    await post(slack)
-    await slack.error("chat.update", channel=OPS, ts="1.1", text="x")
-    assert sandbox.stats.calls == {"chat.postMessage": 1, "chat.update": 1}
-    assert sandbox.stats.errors == {("chat.update", "message_not_found"): 1}
-    sandbox.stats.reset()
-    assert not sandbox.stats.calls
 
 
 async def test_messages_with_the_same_metadata_are_found(sandbox: Sandbox, slack: Slack) -> None:

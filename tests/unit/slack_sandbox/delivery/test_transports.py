@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -316,39 +315,3 @@ async def test_forged_interaction_is_sent_as_it_is(office: Office) -> None:
     forged["actions"][0]["value"] = "apr_other"
     await office.sandbox.send_interaction(forged)
     assert office.bodies("block_actions")[0]["actions"][0]["value"] == "apr_other"
-
-
-async def test_whole_job_on_the_page(office: Office) -> None:
-    card = await a_posted_card(office)
-    me = {"as": ADA}
-    async with (
-        aiohttp.ClientSession(office.sandbox.url) as page,
-        page.ws_connect("/sandbox/ws", params=me) as news,
-    ):
-
-        async def send(what: str, **body: Any) -> Any:
-            async with page.post(f"/sandbox/{what}", json={**me, **body}) as response:
-                return await response.json()
-
-        async def told(kind: str) -> Any:
-            while (event := await news.receive_json())["type"] != kind:
-                pass
-            return event
-
-        where = {"channel": OPS, "ts": card["ts"]}
-        assert await send("action", **where, block_id="buttons", action_id="approve") == {
-            "ok": True
-        }
-        view_id = (await told("view"))["view"]["id"]
-        office.answer = {"response_action": "errors", "errors": {"version": "No."}}
-        values = {"version": {"input": {"type": "plain_text_input", "value": "9"}}}
-        wrong = await send("submit", view_id=view_id, values=values)
-        assert (wrong["ok"], wrong["errors"]) == (True, {"version": "No."})
-        office.answer = {}
-        assert await send("submit", view_id=view_id, values=values) == {"ok": True}
-        assert (await told("view_closed"))["view_id"] == view_id
-        command = {"channel": OPS, "command": "/countersign", "text": "hi"}
-        assert await send("command", **command) == {"ok": True}
-        assert (await told("message"))["message"]["ephemeral"] is True
-        missing = await send("action", **where, block_id="buttons")
-        assert missing["error"] == "action_not_found"

@@ -10,7 +10,7 @@ import pytest
 from aiohttp.web import WebSocketResponse
 
 from slack_sandbox import ADA, BOT_USER, FINANCE, MIA, OPS, RANDOM, ROSA, Sandbox
-from tests.unit.slack_sandbox.conftest import Slack, a_card, a_modal
+from tests.unit.slack_sandbox.conftest import Slack, a_modal
 
 
 async def get(web: aiohttp.ClientSession, path: str, **query: str) -> dict[str, Any]:
@@ -86,13 +86,6 @@ async def test_others_do_not_read_ephemerals_or_closed_rooms(
     assert theirs["messages"] == []
     closed = await get(web, "/sandbox/messages", **{"as": ROSA}, channel=FINANCE)
     assert closed["error"] == "not_in_channel"
-
-
-async def test_action_without_an_app_says_so(web: aiohttp.ClientSession, slack: Slack) -> None:
-    ts = (await slack.ok("chat.postMessage", channel=OPS, text="x", blocks=a_card()))["ts"]
-    action = {"as": ADA, "channel": OPS, "ts": ts, "action_id": "approve", "block_id": "buttons"}
-    answer = await post(web, "/sandbox/action", **action)
-    assert answer == {"ok": False, "error": "app_not_connected"}
 
 
 async def test_news_reach_those_who_may_see_them(
@@ -174,11 +167,3 @@ async def test_foreign_pages_stay_out(
 async def test_form_posts_stay_out(web: aiohttp.ClientSession) -> None:
     async with web.post("/sandbox/post", data='{"as": "x"}') as response:
         assert response.status == 415
-
-
-async def test_own_page_may(web: aiohttp.ClientSession, sandbox: Sandbox) -> None:
-    headers = {"Origin": sandbox.url, "Sec-Fetch-Site": "same-origin"}
-    async with web.post(
-        "/sandbox/post", json={"as": ROSA, "channel": RANDOM, "text": "x"}, headers=headers
-    ) as response:
-        assert (await response.json())["ok"]

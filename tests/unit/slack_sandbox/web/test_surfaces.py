@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from slack_sandbox import ADA, BOT_USER, FINANCE, GUS, MIA, OPS, RANDOM, ROSA, RefusedError, Sandbox
+from slack_sandbox import ADA, BOT_USER, FINANCE, GUS, MIA, OPS, ROSA, RefusedError, Sandbox
 from slack_sandbox.delivery.http import AppReply, Parcel
 from slack_sandbox.workspace.emoji import emoji_names
 from slack_sandbox.workspace.surfaces import Shortcut, SlashCommand, Surfaces, surfaces_of
@@ -64,12 +64,6 @@ async def post(web: aiohttp.ClientSession, path: str, user: str, **body: Any) ->
         return dict(await response.json())
 
 
-async def a_ticket(sandbox: Sandbox, app: App) -> str:
-    """The trigger id of the newest interaction."""
-    await sandbox.idle()
-    return str(app.got[-1]["trigger_id"])
-
-
 # ---- Home -----------------------------------------------------------------------------------
 
 
@@ -107,37 +101,7 @@ async def test_page_gets_the_home_of_its_person_alone(
         assert (await ada.receive_json())["view"]["blocks"] == []
 
 
-async def test_button_in_home_opens_a_form_in_the_window_of_the_click(
-    web: aiohttp.ClientSession, sandbox: Sandbox, slack: Slack, app: App
-) -> None:
-    home = (
-        await slack.ok("views.publish", user_id=ADA, view={"type": "home", "blocks": a_card()})
-    )["view"]
-    async with web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w1"}) as socket:
-        await socket.receive_json()
-        await post(web, "action", ADA, view_id=home["id"], action_id="approve", window="w1")
-        ticket = await a_ticket(sandbox, app)
-        await slack.ok("views.open", trigger_id=ticket, view=a_modal())
-        assert (await socket.receive_json())["view"]["callback_id"] == "edit"
-
-
 # ---- windows --------------------------------------------------------------------------------
-
-
-async def test_form_belongs_to_the_window_that_clicked(
-    web: aiohttp.ClientSession, sandbox: Sandbox, slack: Slack, app: App
-) -> None:
-    ts = (await slack.ok("chat.postMessage", channel=OPS, text="x", blocks=a_card()))["ts"]
-    where = {"channel": OPS, "ts": ts, "action_id": "approve"}
-    async with (
-        web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w1"}) as socket,
-        web.ws_connect("/sandbox/ws", params={"as": ADA, "window": "w2"}) as other,
-    ):
-        await post(web, "action", ADA, **where, window="w1")
-        await slack.ok("views.open", trigger_id=await a_ticket(sandbox, app), view=a_modal())
-        await sandbox.say(ROSA, OPS, "later")
-        assert (await socket.receive_json())["type"] == "view"
-        assert (await other.receive_json())["type"] == "message"
 
 
 async def test_form_is_gone_after_a_reload_and_back_after_a_lost_connection(
@@ -228,20 +192,6 @@ def option(value: str) -> dict[str, Any]:
     return {"text": {"type": "plain_text", "text": value.title()}, "value": value}
 
 
-async def test_typed_letters_are_sent_and_options_come_back(
-    web: aiohttp.ClientSession, sandbox: Sandbox, slack: Slack, app: App
-) -> None:
-    ticket = sandbox.workspace.triggers.issue(ADA)
-    view = (await slack.ok("views.open", trigger_id=ticket, view=a_search()))["view"]
-    app.answer = {"options": [option("germany")]}
-    where = {"view_id": view["id"], "block_id": "country", "action_id": "input"}
-    answer = await post(web, "suggest", ADA, **where, value="ger")
-    assert answer == {"ok": True, "options": [option("germany")]}
-    payload = app.got[-1]
-    assert (payload["type"], payload["value"]) == ("block_suggestion", "ger")
-    assert payload["view"]["callback_id"] == "edit"
-
-
 @pytest.mark.parametrize(
     "answer", [None, {}, {"options": [{"value": "x"}]}, {"options": [], "x": 1}]
 )
@@ -257,17 +207,6 @@ async def test_answer_that_is_no_list_of_options_is_a_fault_of_the_app(
 
 
 # ---- /invite --------------------------------------------------------------------------------
-
-
-async def test_invite_lets_the_bot_into_a_channel(
-    web: aiohttp.ClientSession, sandbox: Sandbox
-) -> None:
-    assert not sandbox.has_bot(RANDOM)
-    answer = await post(
-        web, "command", ROSA, channel=RANDOM, command="/invite", text="@countersign"
-    )
-    assert answer == {"ok": True, "invited": [BOT_USER]}
-    assert sandbox.has_bot(RANDOM)
 
 
 @pytest.mark.parametrize(
@@ -306,12 +245,6 @@ async def test_bot_reacts_and_takes_it_back(sandbox: Sandbox, slack: Slack, aske
     assert await slack.error("reactions.add", channel=OPS, timestamp="1.1", name="eyes") == (
         "message_not_found"
     )
-
-
-async def test_reaction_needs_its_scope(sandbox: Sandbox, slack: Slack, asked: str) -> None:
-    sandbox.scopes.discard("reactions:write")
-    error = await slack.error("reactions.add", channel=OPS, timestamp=asked, name="eyes")
-    assert error == "missing_scope"
 
 
 async def test_app_hears_of_a_persons_reaction_if_it_may(
@@ -373,13 +306,6 @@ async def test_notification_has_the_text_of_the_post_and_the_one_of_now(
     assert await of(ROSA) == [reply]
     assert await of(MIA) == [("direct message", "Your turn", "Your turn")]
     assert await of("U0NOBODY01") == []
-
-
-async def test_each_person_has_a_zone(slack: Slack) -> None:
-    users = {user["id"]: user for user in (await slack.ok("users.list"))["members"]}
-    assert len({user["tz"] for user in users.values()}) > 3
-    assert users[MIA]["tz_offset"] == 8 * 3600
-    assert users[MIA]["locale"] == "en-US"
 
 
 def test_symbols_that_the_page_names_are_drawn() -> None:
