@@ -157,20 +157,6 @@ async def test_i12_a_rule_that_decides_is_on_record_also_after_a_death(
     assert {entry.action for entry in entries} == {"requested", act}
 
 
-async def test_a_rule_of_the_house_asks_people_and_one_for_a_program_lets_it_run(
-    storage: SqliteStores,
-) -> None:
-    """Check 10; that `house` lets an agent's call run is in `evaluation/test_programs.py`."""
-    house = {"name": "house", "when": {"tool": "deploy"}, "then": "allow"}
-    pipeline = {"name": "ci", "when": {"program": "ci-*", "tool": "lint"}, "then": "allow"}
-    ask = {**ASKS, "when": {"program": "*"}}
-    office = an_office(storage, house, pipeline, ask)
-    ci, cd = a_caller(id="prg_7", name="ci-7"), a_caller(id="prg_8", name="cd-7", salt="6b" * 32)
-    assert (await a_request(office, ci)).status == "pending"
-    assert (await a_request(office, ci, key="l", tool="lint")).status == "approved"
-    assert (await a_request(office, cd, key="l", tool="lint")).status == "pending"
-
-
 async def test_too_many_undecided_requests_are_refused(storage: SqliteStores) -> None:
     office = an_office(storage)
     limits = a_caller().program.limits.changed(pending=2)
