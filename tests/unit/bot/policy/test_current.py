@@ -62,41 +62,11 @@ async def begun(shelf: Shelf) -> LoadedPolicy:
     return policy
 
 
-async def test_the_first_policy_is_told() -> None:
-    shelf = Shelf()
-    policy = await LoadedPolicy.load(shelf.source)
-    assert [(news.hash, news.in_force) for news in shelf.news] == [(policy.hash, policy.hash)]
-    assert policy.hash == check(GOOD, policy_world()).hash
-
-
-@pytest.mark.parametrize("data", [BAD, b"", b"rules: ["])
-async def test_a_faulty_first_policy_lets_nothing_start(data: bytes) -> None:
-    with pytest.raises(PolicyError):
-        await LoadedPolicy.load(Shelf(data).source)
-
-
-async def test_what_cannot_be_looked_up_lets_nothing_start() -> None:
-    shelf = Shelf()
-    shelf.directory.is_down = True
-    with pytest.raises(PolicyError, match="cannot be looked up"):
-        await LoadedPolicy.load(shelf.source)
-
-
 async def test_a_file_that_did_not_change_is_not_looked_at() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     assert not await policy.reload()
     assert (shelf.checks, shelf.told()) == (0, [])
-
-
-async def test_a_good_new_file_comes_into_force() -> None:
-    shelf = Shelf()
-    policy = await begun(shelf)
-    before, shelf.data = policy.hash, OTHER
-    assert await policy.reload()
-    assert policy.hash != before
-    assert policy.file.rules[0].name == "two"
-    assert shelf.told() == [True]
 
 
 async def test_a_faulty_new_file_is_refused_and_told_once() -> None:
@@ -117,15 +87,6 @@ async def test_a_file_that_is_good_again_ends_the_fault() -> None:
     shelf.data = GOOD
     assert not await policy.reload()
     assert (policy.faults, shelf.told()) == ("", [False, True])
-
-
-async def test_a_signal_looks_at_a_refused_file_again() -> None:
-    shelf = Shelf()
-    policy = await begun(shelf)
-    shelf.data = BAD
-    await policy.reload()
-    await policy.reload(anew=True)
-    assert (shelf.checks, shelf.told()) == (2, [False, False])
 
 
 async def test_a_signal_finds_out_who_has_left_and_keeps_what_holds() -> None:

@@ -14,9 +14,7 @@ from bot.policy.escalation import (
     begin,
     deadline,
     due,
-    next_begin,
     next_moment,
-    steps_begun,
     tells_nobody,
 )
 from bot.policy.hours import is_quiet
@@ -94,30 +92,6 @@ def day(asked: str, **changes: object) -> Day:
     return Day(rules, begin(rules, at(asked)))
 
 
-def test_the_next_step_is_announced_for_the_time_at_which_it_begins() -> None:
-    """In working time, and not during a claim (5.8, 5.9)."""
-    evening = day("2026-11-23T19:30", clock="working")
-    assert next_begin(evening.rules, evening.state) == at("2026-11-24T08:30")
-    held = claimed(evening.state, "2026-11-24T08:20")
-    assert next_begin(evening.rules, held) == held.claim_until_ms
-    last = replace(evening.state, steps=len(STEPS))
-    assert next_begin(evening.rules, last) is None
-
-
-def test_what_came_due_in_quiet_hours_is_one_message_at_their_end() -> None:
-    waiting = day("2026-11-24T05:00")
-    assert not waiting.state.is_announced
-    results = [(local(now)[11:], due_now) for now, due_now in waiting.play(at("2026-11-24T09:00"))]
-    assert [(now, due_now.begun, due_now.notice) for now, due_now in results] == [
-        ("06:00", 1, None),
-        ("07:00", 1, None),
-        ("08:00", 0, Notice.ESCALATION),
-    ]
-    last = results[-1][1]
-    assert (last.announces, last.reminds, last.tells) == (True, True, range(2))
-    assert last.state.reminders == 2
-
-
 def test_quiet_hours_that_outlast_the_deadline_are_said_at_once() -> None:
     late = day("2026-11-23T23:00")
     assert tells_nobody(late.rules, late.state)
@@ -126,12 +100,6 @@ def test_quiet_hours_that_outlast_the_deadline_are_said_at_once() -> None:
     early = day("2026-11-24T05:00")
     assert not tells_nobody(early.rules, early.state)
     assert not tells_nobody(early.rules, day("2026-11-23T10:00").state)
-
-
-def test_quiet_hours_that_end_with_the_deadline_outlast_it() -> None:
-    waiting = day("2026-11-24T00:00")
-    assert local(waiting.state.deadline_ms) == "2026-11-24T08:00"
-    assert tells_nobody(waiting.rules, waiting.state)
 
 
 def test_nothing_is_reminded_where_it_is_off() -> None:
@@ -143,29 +111,11 @@ def test_nothing_is_reminded_where_it_is_off() -> None:
     assert day("2026-11-23T10:00", mention=False).rights("2026-11-24T10:00") == ["11:00", "12:00"]
 
 
-def test_an_escalation_swallows_the_reminder() -> None:
-    step = Escalation(after_s=900, add=("leads",), requirements=("sre",))
-    waiting = day("2026-11-23T10:00", escalate=(step,))
-    results = [due_now for _, due_now in waiting.play(at("2026-11-23T10:15"))]
-    assert [(due_now.notice, due_now.reminds, due_now.state.reminders) for due_now in results] == [
-        (Notice.ESCALATION, True, 1)
-    ]
-
-
 def test_the_deadline_swallows_everything() -> None:
     waiting = day("2026-11-23T10:00", remind_times=1, expires_s=900, escalate=())
     assert waiting.messages("2026-11-24T10:00") == ["10:15 expired"]
     late = due(waiting.rules, waiting.state, at("2026-11-24T10:00"))
     assert (late.expires, late.notice, late.begun) == (True, None, 0)
-
-
-def test_what_was_late_is_one_message() -> None:
-    waiting = day("2026-11-23T10:00")
-    result = due(waiting.rules, waiting.state, at("2026-11-23T13:00"))
-    assert (result.notice, result.tells, result.begun) == (Notice.ESCALATION, range(2), 2)
-    assert next_moment(waiting.rules, result.state, at("2026-11-23T13:00")) == at(
-        "2026-11-23T18:00"
-    )
 
 
 def test_while_frozen_rights_begin_on_time_and_messages_wait() -> None:
@@ -176,96 +126,6 @@ def test_while_frozen_rights_begin_on_time_and_messages_wait() -> None:
     after = replace(waiting.state, is_frozen=False)
     result = due(waiting.rules, after, at("2026-11-23T13:00"))
     assert (result.notice, result.tells, result.begun) == (Notice.ESCALATION, range(2), 0)
-
-
-def test_what_was_late_does_not_disturb_quiet_hours() -> None:
-    waiting = day("2026-11-23T19:30", expires_s=86_400, escalate=())
-    now_ms = at("2026-11-23T20:05")
-    assert due(waiting.rules, waiting.state, now_ms).notice is None
-    assert local(next_moment(waiting.rules, waiting.state, now_ms)) == "2026-11-24T08:00"
-
-
-def claimed(state: EscalationState, by: str) -> EscalationState:
-    return replace(state, claimed_ms=at(by), claim_until_ms=at(by) + CLAIM_MS)
-
-
-def test_steps_wait_for_the_end_of_a_claim_with_their_rights() -> None:
-    waiting = day("2026-11-23T10:00")
-    waiting.state = claimed(replace(waiting.state, reminders=2), "2026-11-23T10:50")
-    assert steps_begun(waiting.rules, waiting.state, at("2026-11-23T11:19")) == 0
-    assert steps_begun(waiting.rules, waiting.state, at("2026-11-23T11:20")) == 1
-    assert waiting.messages("2026-11-23T11:30") == ["11:20 escalation 0"]
-
-
-def test_the_deadline_does_not_wait_for_a_claim() -> None:
-    waiting = day("2026-11-23T10:00")
-    waiting.state = claimed(
-        replace(waiting.state, reminders=2, steps=2, notified_steps=2), "2026-11-23T17:45"
-    )
-    assert waiting.messages("2026-11-23T19:00") == ["18:00 expired"]
-
-
-def test_a_step_that_began_goes_on_in_spite_of_a_claim() -> None:
-    waiting = day("2026-11-23T10:00")
-    now = at("2026-11-23T11:05")
-    state = claimed(
-        replace(waiting.state, reminders=2, steps=1, notified_steps=1), "2026-11-23T10:59"
-    )
-    assert steps_begun(waiting.rules, state, now) == 1
-
-
-def test_a_message_that_quiet_hours_delay_waits_for_a_claim_too() -> None:
-    waiting = day("2026-11-24T07:00")
-    waiting.state = claimed(replace(waiting.state, is_announced=True), "2026-11-24T07:50")
-    assert waiting.messages("2026-11-24T08:30") == ["08:20 escalation 0"]
-
-
-def test_people_whose_snooze_is_over_are_told_once() -> None:
-    waiting = day("2026-11-23T10:00", escalate=(), remind_times=1)
-    snoozes = {"MIA": at("2026-11-23T11:05"), "SAM": at("2026-11-23T18:00")}
-    waiting.state = replace(waiting.state, snoozes=snoozes)
-    results = [due_now for _, due_now in waiting.play(at("2026-11-23T17:59"))]
-    assert [(due_now.notice, due_now.awake) for due_now in results] == [
-        (Notice.REMINDER, ()),
-        (Notice.SNOOZE_OVER, ("MIA",)),
-    ]
-    assert waiting.state.snoozes == {"SAM": at("2026-11-23T18:00")}
-
-
-def test_a_snooze_that_is_over_with_a_reminder_is_one_message() -> None:
-    waiting = day("2026-11-23T10:00", escalate=())
-    waiting.state = replace(waiting.state, snoozes={"MIA": at("2026-11-23T10:15")})
-    result = due(waiting.rules, waiting.state, at("2026-11-23T10:15"))
-    assert (result.notice, result.awake) == (Notice.REMINDER, ("MIA",))
-
-
-def test_whoever_takes_over_is_told_once() -> None:
-    waiting = day("2026-11-22T10:00", remind_s=0, escalate=(), quiet=None, expires_s=3 * 86_400)
-    waiting.state = replace(waiting.state, duties=(ONCALL,))
-    results = [(local(now), due_now) for now, due_now in waiting.play(at("2026-11-25T09:00"))]
-    assert [(now, due_now.notice, due_now.relieved) for now, due_now in results] == [
-        ("2026-11-23T09:00", Notice.HANDOVER, (ONCALL,))
-    ]
-
-
-def test_a_hand_over_in_quiet_hours_is_told_after_them() -> None:
-    early = ONCALL.model_copy(update={"start": ONCALL.start.replace(hour=6)})
-    waiting = day("2026-11-20T10:00", remind_s=0, escalate=(), expires_s=7 * 86_400)
-    waiting.state = replace(waiting.state, duties=(early,))
-    assert waiting.messages("2026-11-24T00:00") == ["08:00 handover"]
-
-
-def test_what_begins_anew_in_quiet_hours_is_announced_after_them() -> None:
-    rules = worked(expires_s=86_400, escalate=(), remind_s=0)
-    first = begin(rules, at("2026-11-23T19:30"))
-    later = begin(rules, at("2026-11-23T21:00"), deadline_ms=first.deadline_ms)
-    assert Day(rules, later).messages("2026-11-24T09:00") == ["08:00 mention"]
-
-
-def test_the_first_step_comes_at_once_where_everybody_is_away() -> None:
-    waiting = day("2026-11-23T10:00", remind_s=0)
-    waiting.state = replace(waiting.state, is_deserted=True)
-    assert waiting.messages("2026-11-23T13:00") == ["10:00 escalation 0", "12:00 escalation 1"]
 
 
 def test_working_time_that_never_comes_expires_all_the_same() -> None:

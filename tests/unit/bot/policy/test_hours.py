@@ -58,11 +58,6 @@ def test_only_whole_days_may_be_quiet() -> None:
     assert not is_quiet(weekend, at("2026-11-27T23:59"))
 
 
-def test_without_quiet_hours_all_time_counts() -> None:
-    assert quiet_end(None, 5) == 5
-    assert add_working(None, 5, 10) == 15
-
-
 def test_quiet_hours_need_not_end() -> None:
     always = hours("", "", *DAYS)
     now = at("2026-11-23T12:00")
@@ -87,10 +82,6 @@ def test_the_longest_finite_quiet_ends() -> None:
 )
 def test_working_time_is_outside_of_quiet_hours(span: int, end: str) -> None:
     assert local(add_working(NIGHTS, at("2026-11-23T19:30"), span * MINUTE_MS)) == end
-
-
-def test_what_begins_in_quiet_hours_counts_from_their_end() -> None:
-    assert local(add_working(NIGHTS, at("2026-11-23T23:00"), MINUTE_MS)) == "2026-11-24T08:01"
 
 
 @pytest.mark.parametrize(

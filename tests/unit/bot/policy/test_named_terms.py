@@ -7,10 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.people.break_glass import glass_of
 from bot.people.lookup import PeopleLookup
-from bot.policy.demands import batch_digest
-from bot.policy.grants import limits_of
 from bot.policy.named_terms import NamedPeople, named_terms
 from bot.records.approval import Approval
 from bot.records.terms import Group
@@ -47,20 +44,8 @@ def test_reminders_come_until_the_expiry_and_each_wait_is_twice_as_long(
     assert tuple(before) == minutes
 
 
-@pytest.mark.parametrize("escalate", [None, timedelta(hours=8), timedelta(hours=9)])
-def test_an_escalation_that_never_comes_is_no_step(escalate: timedelta | None) -> None:
-    assert named_terms(replace(NAMED, escalate=escalate)).escalate == ()
-
-
 def under_named_terms() -> Approval:
     return an_approval(terms=named_terms(NAMED, rule="code"))
-
-
-def test_what_only_a_policy_can_offer_is_not_offered() -> None:
-    approval, terms = under_named_terms(), named_terms(NAMED)
-    assert limits_of(terms) is None
-    assert glass_of(approval) is None
-    assert batch_digest(approval) == ""
 
 
 class OtherPolicy:

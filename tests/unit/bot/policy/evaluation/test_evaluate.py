@@ -89,11 +89,6 @@ async def test_direct_messages_are_a_channel_of_their_own() -> None:
     assert await first(when, channel="C0PAY") == "false"
 
 
-async def test_a_place_that_is_not_known_is_undecided() -> None:
-    assert await first({"channel": ["C0OPS"]}) == "undecided"
-    assert await first({"agent": ["clerk"]}) == "undecided"
-
-
 @pytest.mark.parametrize(
     ("requester", "said", "word"),
     [
@@ -120,32 +115,6 @@ async def test_a_look_up_that_fails_leaves_it_undecided(failing: str) -> None:
     when = {"requester": {"in": ["sre"]}}
     assert await first(when, People(failing), requesters=("U0ADA",)) == "undecided"
     assert (await judge(rulebook(when), People(failing), requesters=("U0ADA",))).effect == "deny"
-
-
-async def test_another_group_may_settle_what_a_failure_left_open() -> None:
-    when = {"requester": {"in": ["sre", "fin"]}}
-    assert await first(when, People("S0SRE"), requesters=("U0MIA",)) == "true"
-
-
-async def test_a_group_is_looked_up_once_and_only_if_it_matters() -> None:
-    people = People()
-    when = {"requester": {"in": ["sre"]}}
-    other = {"tool": "refund", "requester": {"in": ["fin"]}}
-    await judge(rulebook(other, when, when), people, requesters=("U0ROSA",))
-    assert [group.usergroups for group in people.looked_up] == [("S0SRE",)]
-
-
-async def test_nobody_is_looked_up_behind_a_rule_that_matches() -> None:
-    people = People()
-    await judge(rulebook({}, {"requester": {"in": ["sre"]}}), people, requesters=("U0ROSA",))
-    assert people.looked_up == []
-
-
-async def test_the_search_ends_with_the_first_rule_that_matches() -> None:
-    book = rulebook({"channel": ["C0OPS"]}, {"requester": {"in": ["sre"]}}, {})
-    judged = await judge(book, requesters=("U0ADA",), channel="C0PAY")
-    assert [(step.name, step.word) for step in judged.steps] == [("r0", "false"), ("r1", "true")]
-    assert judged.names == ("r1",)
 
 
 async def test_every_step_says_what_settled_it() -> None:
@@ -207,27 +176,3 @@ async def test_the_ruling_of_one_tool_is_not_that_of_another() -> None:
         assert isinstance(ruling, Terms)
         risks.append((ruling.risk, ruling.confirm))
     assert risks == [("low", False), ("critical", True), ("low", False)]
-
-
-@pytest.mark.parametrize(
-    ("when", "limit", "word"),
-    [
-        ({"limit": "cost"}, "cost", "true"),
-        ({"limit": ["tokens", "cost"]}, "tokens", "true"),
-        ({"limit": "tokens"}, "cost", "false"),
-        ({"limit": "cost"}, "", "false"),
-        ({"limit": "cost", "agent": ["clerk"]}, "cost", "true"),
-        ({"limit": "cost", "agent": ["deployer"]}, "cost", "false"),
-        ({"limit": "cost", "requester": {"in": ["sre"]}}, "cost", "true"),
-        ({}, "cost", "false"),
-        ({"agent": ["clerk"]}, "cost", "false"),
-    ],
-)
-async def test_a_rule_is_about_limits_or_about_calls(
-    when: dict[str, Any], limit: str, word: str
-) -> None:
-    tool = ToolFacts(name="" if limit else "pay", limit=limit)
-    then = {"ask": {"approve": [{"from": ["fin"]}]}}
-    judged = await judge(rulebook(when, then=then), tool=tool, agent="clerk", requesters=("U0ADA",))
-    assert judged.steps[0].word == word
-    assert judged.names == (("r0",) if word == "true" else ("default",))

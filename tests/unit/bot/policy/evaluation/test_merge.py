@@ -8,7 +8,7 @@ import pytest
 
 from bot.policy.evaluation.asking import terms_of
 from bot.policy.evaluation.context import Gate, ToolFacts
-from bot.policy.evaluation.merge import Permit, Refusal, merge, plain_name
+from bot.policy.evaluation.merge import Refusal, merge, plain_name
 from bot.policy.model import AskEntry, PolicyFile
 from bot.records.terms import BreakGlass, Group, Terms, TermsError
 
@@ -95,24 +95,6 @@ def test_all_requirements_stand_under_names_of_their_own() -> None:
     assert result.rule == "a + b"
 
 
-def test_steps_of_all_rulings_are_in_the_order_of_their_times() -> None:
-    late = [{"after": "2h", "add": ["leads"]}]
-    result = merged({"escalate": late}, {"escalate": [{"after": "1h", "add": ["fin"]}]})
-    assert [(step.after_s, step.requirements) for step in result.escalate] == [
-        (3_600, ("sre #2",)),
-        (7_200, ("sre",)),
-    ]
-
-
-def test_stages_of_a_later_ruling_follow() -> None:
-    stages = [{"name": name, "approve": SRE} for name in ("team", "lead")]
-    result = merge([terms(stages=stages), terms("b")])
-    assert isinstance(result, Terms)
-    assert [
-        (stage.name, [requirement.name for requirement in stage.approve]) for stage in result.stages
-    ] == [("team", ["sre"]), ("lead", ["sre #2"]), ("b", ["sre #3"])]
-
-
 def test_break_glass_is_for_those_whom_all_let() -> None:
     glass = {"by": ["sre", "leads"], "alert": "C0ALERT"}
     assert merged({"break_glass": glass}, {}).break_glass is None
@@ -135,12 +117,6 @@ def test_who_always_asks_has_no_other_way() -> None:
     assert (asking.grants, asking.break_glass) == (None, None)
 
 
-def test_several_slots_cannot_be_granted_by_one_person() -> None:
-    grants: dict[str, Any] = {"grants": {"max_time": "1h", "max_uses": 5}}
-    assert merged(grants, grants).grants is None
-    assert terms(approve=[{"from": ["sre"], "count": 2}], **grants).grants is None
-
-
 def test_the_smaller_limits_count_where_one_person_decides() -> None:
     first = terms(grants={"max_time": "1h", "max_uses": 9, "vary": ["a", "b"]})
     other = terms("b", grants={"max_time": "2h", "max_uses": 5, "vary": ["b"]})
@@ -150,53 +126,11 @@ def test_the_smaller_limits_count_where_one_person_decides() -> None:
     assert both.grants.model_dump() == {"max_time_s": 3_600, "max_uses": 5, "vary": ("b",)}
 
 
-def test_a_denial_comes_before_all_with_all_reasons() -> None:
-    refusals = [Refusal(("x",), ("No.",)), Refusal(("y",), ("Never.",)), Refusal(("z",), ("No.",))]
-    result = merge([Permit(("p",)), refusals[0], terms(), *refusals[1:]])
-    assert result == Refusal(("x", "y", "z"), ("No.", "Never.", "No."))
-    assert result.reason == "No.; Never."
-
-
-def test_nobody_is_asked_where_all_allow() -> None:
-    assert merge([Permit(("x",)), Permit(("y",))]) == Permit(("x", "y"))
-
-
 def test_one_name_for_two_groups_refuses() -> None:
     other = terms("b").model_copy(update={"groups": {"sre": Group(users=("U0ROSA",))}})
     result = merge([terms(), other])
     assert isinstance(result, Refusal)
     assert result.reason == "two groups of different people are named sre"
-
-
-@pytest.mark.parametrize(
-    ("gate", "ask", "edit"),
-    [
-        ("none", {}, "no"),
-        ("policy", {}, "no"),
-        ("approval", {}, "no"),
-        ("review", {}, "yes"),
-        ("approval", {"edit": "yes"}, "no"),
-        ("review", {"edit": "no"}, "no"),
-        ("none", {"edit": "yes"}, "yes"),
-        ("review", {"edit": {"by": ["sre"]}}, "by"),
-    ],
-)
-def test_a_gate_has_a_say_in_editing(gate: Gate, ask: dict[str, Any], edit: str) -> None:
-    assert terms(gate=gate, **ask).edit == edit
-
-
-def test_quiet_hours_come_from_the_file() -> None:
-    quiet = terms().quiet
-    assert quiet is not None
-    assert (quiet.start, quiet.until, quiet.days) == ("20:00", "08:00", ("sun",))
-    assert quiet.timezone == "Europe/Berlin"
-
-
-def test_a_step_counts_for_all_requirements_of_its_name() -> None:
-    stages = [{"name": name, "approve": SRE} for name in ("team", "lead")]
-    steps = [{"after": "1h", "add": ["leads"], "for": ["sre"]}, {"after": "2h", "add": ["fin"]}]
-    result = terms(stages=stages, escalate=steps)
-    assert [step.requirements for step in result.escalate] == [("sre", "sre #2")]
 
 
 def test_terms_with_two_requirements_of_one_name_cannot_be_read() -> None:

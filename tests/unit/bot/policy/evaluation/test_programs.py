@@ -8,7 +8,6 @@ import pytest
 
 from bot.policy.evaluation.context import PolicyQuestion, ProgramFacts, ToolFacts
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
-from bot.policy.evaluation.merge import Refusal
 from bot.policy.model import DoorName, PolicyFile
 from bot.records.origin import RequestDoor
 from bot.records.terms import Group, Terms
@@ -68,12 +67,6 @@ async def test_a_rule_matches_by_door_and_program(when: dict[str, Any], expected
     assert await word(when) == expected
 
 
-async def test_a_call_of_an_agent_comes_from_no_program() -> None:
-    assert await word({"program": "*"}, None) == "false"
-    assert await word({"origin": "slack"}, None) == "true"
-    assert await word({"origin": "api"}, None) == "false"
-
-
 async def test_a_rule_of_the_house_lets_no_program_run_what_has_the_same_name() -> None:
     book = a_policy({"when": {"tool": "restart"}, "then": "allow"})
     for_an_agent = await judged(book, None, tool=ToolFacts(name="restart"), gated=False)
@@ -82,27 +75,6 @@ async def test_a_rule_of_the_house_lets_no_program_run_what_has_the_same_name() 
     # Undecided, so the default counts, too: it denies.
     assert (result.effect, result.steps[0].word) == ("deny", "undecided")
     assert "must name one" in result.steps[0].why
-
-
-@pytest.mark.parametrize("default", ["allow", SRE])
-async def test_who_decides_then_are_the_approvers_of_the_defaults(default: Any) -> None:
-    result = await judged(a_policy({"when": {"tool": "restart"}, "then": "allow"}, default=default))
-    assert isinstance(result.ruling, Terms)
-    assert [*result.ruling.requirements] == ["sre"]
-
-
-async def test_nobody_to_ask_is_a_refusal() -> None:
-    result = await judged(a_policy(default="allow", approve=False))
-    assert isinstance(result.ruling, Refusal)
-    assert "name no approvers" in result.ruling.reason
-
-
-@pytest.mark.parametrize("when", [{"program": "ci-*"}, {"origin": "api", "tool": "restart"}])
-async def test_a_rule_that_names_programs_lets_them_run(when: dict[str, Any]) -> None:
-    assert (await judged(a_policy({"when": when, "then": "allow"}))).effect == "allow"
-    # One of the house before it changes nothing: both worlds allow.
-    both = a_policy({"then": "allow"}, {"when": when, "then": "allow"})
-    assert (await judged(both)).effect == "allow"
 
 
 async def test_a_stricter_rule_behind_an_undecided_one_counts() -> None:
