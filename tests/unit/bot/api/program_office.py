@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
+
+import pytest
 
 from bot.api.callers import ApiCaller
 from bot.api.canonical import call_digest
@@ -20,7 +23,7 @@ from bot.records.webhooks import WebhookSecret
 from bot.stores import Stores
 from bot.threads.runs.application_policy import GroupMembers
 from tests.support.force import forced
-from tests.unit.bot.office import ADA, BEN, CHANNEL, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, CHANNEL, KilledError, Office, an_actor
 
 OLGA = "UOLGA"
 SRE = {"sre": {"users": [ADA, BEN, OLGA]}}
@@ -29,6 +32,7 @@ ASKS: dict[str, Any] = {
     "when": {"program": "ci"},
     "then": {"ask": {"approve": [{"from": ["sre"]}], "edit": "yes"}},
 }
+QUESTION: dict[str, Any] = {"kind": "question", "tool": None, "arguments": None}
 URL = "https://countersign.test"
 
 
@@ -144,6 +148,25 @@ async def lost(office: Office) -> ApiRequest:
     await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     await overdue(office, request)
     return await programs_of(office).get(a_caller(), request.id)
+
+
+@contextmanager
+def dies_at_the_audit(storage: Stores) -> Iterator[None]:
+    """The process dies as it writes to the audit."""
+
+    async def killed(*_: object) -> None:
+        raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage.audit, "append", killed)
+        with pytest.raises(KilledError):
+            yield
+
+
+async def acts_of(office: Office, record: Approval) -> list[str]:
+    """What the audit has of a request."""
+    entries = await office.storage.audit.of_thread(record.thread_id, limit=100)
+    return [entry.action for entry in entries if entry.approval_id == record.approval_id]
 
 
 async def overdue(office: Office, request: ApiRequest) -> None:

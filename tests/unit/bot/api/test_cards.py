@@ -17,15 +17,16 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     ASKS,
     OLGA,
+    QUESTION,
     a_caller,
     a_request,
+    acts_of,
     an_office,
     the_record,
 )
 from tests.unit.bot.office import ADA, BEN, BOT, CHANNEL
 
 GROUP: dict[str, Any] = {"where": {"group": "run-7"}}
-QUESTION: dict[str, Any] = {"kind": "question", "tool": None, "arguments": None}
 
 
 def card_of(approval: Approval) -> str:
@@ -136,8 +137,7 @@ async def test_a_request_that_nobody_can_decide_says_so_once_where_its_card_woul
     assert [title for _, title, _ in office.notices.groups] == (["run-7"] if where else [])
     assert (record.thread_ts != record.thread_card.ts) is bool(where)
     assert (record.open, record.due_ms) == (False, None)
-    actions = [entry.action for entry in await storage.audit.of_thread(record.thread_id, limit=9)]
-    assert actions == ["undecidable"]
+    assert await acts_of(office, record) == ["undecidable"]
 
 
 async def test_a_program_reads_names_of_those_who_cannot_decide(storage: SqliteStores) -> None:

@@ -24,8 +24,10 @@ from tests.unit.bot.api.program_office import (
     a_request,
     a_result,
     a_start,
+    acts_of,
     an_office,
     approved,
+    dies_at_the_audit,
     joined,
     lost,
     overdue,
@@ -64,9 +66,8 @@ async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
     assert f"runner-1 started it at {instant(state.execution.started_at or 0)}" in str(caught.value)
     assert state.decision is not None
     assert not state.decision.usable
-    entries = await storage.audit.of_thread((await the_record(office, request)).thread_id, limit=9)
-    assert [entry.action for entry in entries].count("started") == 1
     record = await the_record(office, request)
+    assert (await acts_of(office, record)).count("started") == 1
     assert record.execution.number == 1
     stored = record.model_dump_json()
     assert first.token not in stored
@@ -203,25 +204,18 @@ async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> No
 
 
 async def test_i12_a_start_that_came_too_late_is_on_record_also_after_a_death(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+    storage: SqliteStores,
 ) -> None:
     office = an_office(storage)
     request = await approved(office)
     office.clock.forward(minutes=16)
-
-    async def killed(*_: object) -> None:
-        raise KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage.audit, "append", killed)
-        with pytest.raises(KilledError):
-            await office.attendance.attend(request.id)
+    with dies_at_the_audit(storage):
+        await office.attendance.attend(request.id)
     second = an_office(storage, clock=office.clock, owner="second")
     await second.later(minutes=1)
     record = await the_record(second, request)
     assert record.execution.state is ExecutionState.LAPSED
-    entries = await storage.audit.of_thread(record.thread_id, limit=9)
-    assert [entry.action for entry in entries].count("lapsed") == 1
+    assert (await acts_of(second, record)).count("lapsed") == 1
 
 
 @pytest.mark.parametrize("is_again", [False, True], ids=["first start", "again"])
@@ -278,26 +272,17 @@ async def test_a_result_is_told_once(storage: SqliteStores, outcome: str, state:
     assert caught.value.code == "result-known"
 
 
-async def test_i12_a_result_is_on_record_also_after_a_death(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_i12_a_result_is_on_record_also_after_a_death(storage: SqliteStores) -> None:
     office = an_office(storage)
     request = await approved(office)
     started = await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     result = a_result("ran", token=started.token)
-
-    async def killed(*_: object) -> None:
-        raise KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage.audit, "append", killed)
-        with pytest.raises(KilledError):
-            await programs_of(office).report(a_caller(), request.id, result)
+    with dies_at_the_audit(storage):
+        await programs_of(office).report(a_caller(), request.id, result)
     second = an_office(storage, clock=office.clock, owner="second")
     await programs_of(second).report(a_caller(), request.id, result)  # the answer was lost
     record = await the_record(second, request)
-    entries = await storage.audit.of_thread(record.thread_id, limit=9)
-    assert [entry.action for entry in entries].count("program_reported") == 1
+    assert (await acts_of(second, record)).count("program_reported") == 1
 
 
 async def test_a_result_without_proof_says_so(storage: SqliteStores) -> None:
@@ -344,10 +329,8 @@ async def test_people_let_a_lost_call_run_again(storage: SqliteStores) -> None:
     second = await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     assert second.generation == 2
     await office.queue.run()
-    record = await the_record(office, request)
-    audit = await storage.audit.of_thread(record.thread_id, limit=100)
-    about = [entry.action for entry in audit if entry.approval_id == request.id]
-    assert (about.count("decided"), about.count("started")) == (1, 2)
+    acts = await acts_of(office, await the_record(office, request))
+    assert (acts.count("decided"), acts.count("started")) == (1, 2)
 
 
 async def test_people_give_a_lost_call_up(storage: SqliteStores) -> None:
@@ -372,9 +355,7 @@ async def test_run_again_leaves_the_decision_as_it_was_recorded(storage: SqliteS
     await other.queue.run()
     record = await the_record(other, request)
     assert record.decision == decided
-    entries = await storage.audit.of_thread(record.thread_id, limit=99)
-    acts = [entry.action for entry in entries if entry.approval_id == request.id]
-    assert acts.count("decided") == 1
+    assert (await acts_of(other, record)).count("decided") == 1
     state = await programs_of(other).get(a_caller(), request.id)
     assert state.decision is not None
     assert state.decision.usable_until == other.clock() + record.terms.max_age_s * 1_000

@@ -13,6 +13,7 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     ASKS,
     OLGA,
+    QUESTION,
     a_caller,
     a_request,
     an_office,
@@ -21,7 +22,6 @@ from tests.unit.bot.api.program_office import (
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, Office
 
 NARROWS = a_caller(people="narrow")
-QUESTION: dict[str, Any] = {"kind": "question", "tool": None, "arguments": None}
 
 
 def of_group(storage: SqliteStores, group: dict[str, Any], **ask: Any) -> Office:

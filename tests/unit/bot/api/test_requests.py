@@ -17,21 +17,21 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import (
     ASKS,
     OLGA,
+    QUESTION,
     a_caller,
     a_request,
+    acts_of,
     an_office,
     asked,
+    dies_at_the_audit,
     joined,
     programs_of,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, KilledError
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA
 
 DENIES = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not on Fridays."}}
 ALLOWS = {"name": "free", "when": {"program": "ci", "tool": "deploy"}, "then": "allow"}
-
-
-QUESTION: dict[str, Any] = {"kind": "question", "tool": None, "arguments": None}
 
 
 @pytest.mark.parametrize(
@@ -139,22 +139,15 @@ async def test_what_the_key_does_not_allow_is_refused(
 
 @pytest.mark.parametrize(("rule", "act"), [(ALLOWS, "decided"), (DENIES, "denied")])
 async def test_i12_a_rule_that_decides_is_on_record_also_after_a_death(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, rule: dict[str, Any], act: str
+    storage: SqliteStores, rule: dict[str, Any], act: str
 ) -> None:
     first = an_office(storage, rule)
-
-    async def killed(*_: object) -> None:
-        raise KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage.audit, "append", killed)
-        with pytest.raises(KilledError):
-            await a_request(first)
+    with dies_at_the_audit(storage):
+        await a_request(first)
     second = an_office(storage, rule, clock=first.clock, owner="second")
     await second.later(minutes=1)
     record = await the_record(second, await a_request(second))
-    entries = await storage.audit.of_thread(record.thread_id, limit=9)
-    assert {entry.action for entry in entries} == {"requested", act}
+    assert {*await acts_of(second, record)} == {"requested", act}
 
 
 async def test_too_many_undecided_requests_are_refused(storage: SqliteStores) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from bot.maintenance.retention import Forgetting, Retention
 from bot.records.approval import Status
 from tests.support.stores import SqliteStores
-from tests.unit.bot.api.program_office import a_caller, a_request, an_office, the_record
+from tests.unit.bot.api.program_office import a_caller, a_request, acts_of, an_office, the_record
 from tests.unit.bot.office import ADA, Office
 
 
@@ -30,8 +30,7 @@ async def test_what_is_over_and_old_is_deleted(storage: SqliteStores) -> None:
         await a_retention(office).step()
     left = {approval.approval_id for approval in (await storage.approvals.find({})).documents}
     assert left == {pending.id, young.id}
-    entries = await storage.audit.of_thread((await the_record(office, young)).thread_id, limit=9)
-    assert [entry.action for entry in entries] == ["requested"]
+    assert await acts_of(office, await the_record(office, young)) == ["requested"]
 
 
 async def test_a_key_names_its_newest_request_when_older_ones_are_deleted(

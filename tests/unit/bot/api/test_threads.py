@@ -58,6 +58,13 @@ async def pending_of(office: Office) -> list[Approval]:
     return [approval for approval in opened if approval.status is Status.PENDING]
 
 
+def next_process(office: Office, storage: SqliteStores) -> Office:
+    """Another process takes over; Slack shows what it showed."""
+    office.queue.drop()
+    parts = {"clock": office.clock, "notifier": office.notifier, "owner": "b"}
+    return an_office(storage, ASKS, turns_of_model=PAYS, **parts)
+
+
 async def refusal(office: Office, caller: ApiCaller = CI, **changes: Any) -> str:
     with pytest.raises(ApiProblemError) as caught:
         await a_thread(office, caller, **changes)
@@ -246,10 +253,7 @@ async def test_a_stop_while_a_thread_begins_outlives_the_process(
     monkeypatch.setattr(ThreadStarts, "_halt", killed)
     with pytest.raises(KilledError):
         await a_thread(office)
-    office.queue.drop()
-    second = an_office(
-        storage, ASKS, turns_of_model=PAYS, clock=office.clock, notifier=office.notifier, owner="b"
-    )
+    second = next_process(office, storage)
     await second.later(minutes=1)
     (start,) = office.notices.starts
     assert (await programs_of(second).threads.get(CI, start.id)).status == "stopped"
@@ -272,10 +276,7 @@ async def test_a_thread_that_its_start_does_not_name_yet_is_stopped(
     monkeypatch.setattr(ThreadStarts, "_tell", killed)
     with pytest.raises(KilledError):
         await a_thread(office)
-    office.queue.drop()
-    second = an_office(
-        storage, ASKS, turns_of_model=PAYS, clock=office.clock, notifier=office.notifier, owner="b"
-    )
+    second = next_process(office, storage)
     await second.later()
     (start,) = office.notices.starts
     second.notices.starts.append(start)
