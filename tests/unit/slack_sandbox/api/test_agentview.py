@@ -66,14 +66,6 @@ async def test_the_stop_button_is_there_while_the_agent_works(
         sandbox.stop_agent(user, OPS, asked)
 
 
-async def test_prompts_are_offered_in_a_direct_message(slack: Slack, sandbox: Sandbox) -> None:
-    direct = sandbox.workspace.direct_message(sandbox.user_id("Ada")).id
-    prompts = [{"title": "Deploy", "message": "deploy payments"}]
-    await slack.ok(PROMPTS, channel_id=direct, prompts=prompts, title="Try")
-    shown = {direct: {"title": "Try", "prompts": prompts}}
-    assert sandbox.workspace.agent_view.prompts == shown
-
-
 async def test_prompts_with_a_thread_are_silently_not_shown(slack: Slack, sandbox: Sandbox) -> None:
     direct = sandbox.workspace.direct_message(sandbox.user_id("Ada")).id
     prompts = [{"title": "Deploy", "message": "deploy payments"}]

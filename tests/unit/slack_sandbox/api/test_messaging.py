@@ -102,11 +102,6 @@ async def test_bot_and_team_can_be_looked_up(slack: Slack, sandbox: Sandbox) -> 
     assert (await slack.ok("team.info"))["team"]["id"] == sandbox.workspace.team_id
 
 
-async def test_post_to_a_person_goes_to_the_dm(slack: Slack, sandbox: Sandbox) -> None:
-    answer = await slack.ok("chat.postMessage", channel=ADA, text="x")
-    assert answer["channel"] == sandbox.dm_id(ADA)
-
-
 async def test_reply_to_a_reply_is_refused(slack: Slack, asked: str) -> None:
     reply = await slack.ok("chat.postMessage", channel=OPS, text="x", thread_ts=asked)
     again = {"channel": OPS, "text": "y", "thread_ts": reply["ts"]}

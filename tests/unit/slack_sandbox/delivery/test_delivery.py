@@ -104,12 +104,6 @@ async def test_silent_app_times_out() -> None:
         await runner.cleanup()
 
 
-async def test_no_app_at_all() -> None:
-    async with Sandbox(clock=time.time) as sandbox:
-        with pytest.raises(RefusedError, match="app_not_connected"):
-            await sandbox.send_interaction({"type": "block_actions"})
-
-
 async def test_ticket_works_once(sandbox: Sandbox) -> None:
     client = AsyncWebClient(token=sandbox.app_token, base_url=sandbox.api_url)
     url = (await client.apps_connections_open(app_token=sandbox.app_token))["url"]
@@ -159,14 +153,6 @@ async def test_eleventh_socket_is_sent_away(sandbox: Sandbox) -> None:
             sockets.append((socket, await socket.receive_json()))
     assert [first["type"] for _, first in sockets] == ["hello"] * 10 + ["disconnect"]
     assert sockets[-1][1]["reason"] == "too_many_websockets"
-
-
-async def test_same_envelope_can_be_announced_again(sandbox: Sandbox) -> None:
-    async with a_door(sandbox) as door:
-        envelope = sandbox.emit({"type": "message", "channel": OPS, "text": "x"})
-        sandbox.announce(envelope)
-        await sandbox.until(lambda: len(door.came) == 2 and sandbox.is_idle)
-    assert door.came[0][1] == door.came[1][1]
 
 
 @pytest.mark.parametrize(

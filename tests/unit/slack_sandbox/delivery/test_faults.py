@@ -219,13 +219,6 @@ async def test_stopping_does_not_wait_for_slow_answers(clock: Seconds) -> None:
         await call
 
 
-async def test_fault_of_one_channel_leaves_others_alone(sandbox: Sandbox, slack: Slack) -> None:
-    dm = sandbox.dm_id(ROSA)
-    sandbox.faults.add("error", channel=dm)
-    await post(slack)
-    assert await slack.error("chat.postMessage", channel=dm, text="x") == "internal_error"
-
-
 # ---- limits -------------------------------------------------------------------------------------
 
 
