@@ -24,6 +24,7 @@ from tests.unit.bot.api.program_office import (
     a_start,
     an_office,
     approved,
+    overdue,
     programs_of,
     settle,
     the_doubt,
@@ -172,10 +173,7 @@ class Play:
         programs = self.programs
         if self.random.random() < 0.5:
             await programs.report(a_caller(), request.id, a_result("unknown"))
-        await self.office.queue.run()
-        self.office.clock.forward(seconds=61)
-        await self.office.attendance.attend(request.id)
-        await self.office.queue.run()
+        await overdue(self.office, request)
         if await self.is_over(request):
             return
         assert (await programs.get(a_caller(), request.id)).execution.state == "unknown"

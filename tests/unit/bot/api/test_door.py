@@ -28,14 +28,20 @@ ID = "apr_" + "0" * 32
 
 
 @pytest.fixture
-async def step() -> AsyncIterator[Doorstep]:
+async def bare() -> AsyncIterator[Doorstep]:
     async with doorstep() as opened:
         yield opened
 
 
+@pytest.fixture
+async def step(bare: Doorstep) -> Doorstep:
+    """A door, and a program with a key."""
+    await bare.key()
+    return bare
+
+
 async def test_a_program_asks_and_gets_the_decision(step: Doorstep) -> None:
     """Check 3, and the round of one call."""
-    await step.key()
     made = await step.ask()
     assert made.status == 201
     assert made.body["status"] == "pending"
@@ -50,7 +56,6 @@ async def test_a_program_asks_and_gets_the_decision(step: Doorstep) -> None:
 
 async def test_the_address_of_a_request_leads_to_its_card(step: Doorstep) -> None:
     """Whoever opens it needs no key: Slack checks who may see the card."""
-    await step.key()
     made = await step.ask()
     answer = await step.call("GET", f"/r/{made.body['id']}")
     assert answer.status == 302
@@ -61,7 +66,6 @@ async def test_the_address_of_a_request_leads_to_its_card(step: Doorstep) -> Non
 
 
 async def test_start_result_and_introspection(step: Doorstep) -> None:
-    await step.key()
     at = f"/v1/requests/{(await step.ask()).body['id']}"
     start = {"digest": "sha256:" + "0" * 64, "attempt": "a" * 16, "runner": "ci-7"}
     assert (await step.call("POST", f"{at}/start", json=start)).code == "not-approved"
@@ -82,7 +86,6 @@ async def test_start_result_and_introspection(step: Doorstep) -> None:
 
 async def test_a_cancellation_withdraws_once(step: Doorstep) -> None:
     """Check 13."""
-    await step.key()
     at = f"/v1/requests/{(await step.ask()).body['id']}/cancel"
     for _ in range(2):
         cancelled = await step.call("POST", at, json={"reason": "Build 4712 replaces it."})
@@ -94,7 +97,6 @@ async def test_a_cancellation_withdraws_once(step: Doorstep) -> None:
 
 async def test_a_thread_is_started_read_and_stopped(step: Doorstep) -> None:
     """Check 49."""
-    await step.key()
     body = {"title": "p99 is high", "text": "look"}
     headers = {"Idempotency-Key": "a1"}
     made = await step.call("POST", "/v1/threads", headers=headers, json=body)
@@ -116,28 +118,28 @@ async def test_a_thread_is_started_read_and_stopped(step: Doorstep) -> None:
     assert (await step.call("GET", f"/t/{made.body['id']}")).status == 200
 
 
-async def test_a_trigger_is_taken_by_its_signature_alone(step: Doorstep) -> None:
+async def test_a_trigger_is_taken_by_its_signature_alone(bare: Doorstep) -> None:
     """Check 51."""
     at, signed = "/v1/triggers/pager", {"X-Signature": "right"}
-    taken = await step.call("POST", at, headers=signed, json={"severity": "high"})
+    taken = await bare.call("POST", at, headers=signed, json={"severity": "high"})
     assert (taken.status, taken.body["status"]) == (202, "queued")
-    assert (await step.call("POST", at, headers=signed, json={"severity": "low"})).status == 204
-    assert (await step.call("POST", at, headers=signed, data=b"{")).code == "malformed-json"
-    assert (await step.call("POST", at, json={})).code == "signature-invalid"
-    assert (await step.call("POST", "/v1/triggers/other", headers=signed)).code == "not-found"
+    assert (await bare.call("POST", at, headers=signed, json={"severity": "low"})).status == 204
+    assert (await bare.call("POST", at, headers=signed, data=b"{")).code == "malformed-json"
+    assert (await bare.call("POST", at, json={})).code == "signature-invalid"
+    assert (await bare.call("POST", "/v1/triggers/other", headers=signed)).code == "not-found"
     for _ in range(8):
-        await step.call("POST", at, data=b"{")
-    assert (await step.call("POST", at, headers=signed, json={})).code == "rate-limited"
+        await bare.call("POST", at, data=b"{")
+    assert (await bare.call("POST", at, headers=signed, json={})).code == "rate-limited"
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
-async def test_another_program_sees_nothing(step: Doorstep, route: Any) -> None:
+async def test_another_program_sees_nothing(bare: Doorstep, route: Any) -> None:
     """9, row 14: the request of another program is as one that does not exist."""
     if "{id}" not in route.path:
         return
-    await step.key()
-    foreign = await step.key("other-bot")
-    request_id = (await step.ask()).body["id"]
+    await bare.key()
+    foreign = await bare.key("other-bot")
+    request_id = (await bare.ask()).body["id"]
     bodies: dict[str, Any] = {
         "startExecution": {"digest": "sha256:" + "0" * 64, "attempt": "a" * 16, "runner": "x"},
         "reportResult": {"outcome": "ran"},
@@ -145,7 +147,7 @@ async def test_another_program_sees_nothing(step: Doorstep, route: Any) -> None:
         "redriveWebhook": {},
     }
     answers = [
-        await step.call(
+        await bare.call(
             route.method,
             route.path.replace("{id}", name),
             key=foreign,
@@ -159,7 +161,6 @@ async def test_another_program_sees_nothing(step: Doorstep, route: Any) -> None:
 
 async def test_no_route_decides(step: Doorstep) -> None:
     """9, row 1: no method on no path, whatever the body, ends a request but its withdrawal."""
-    await step.key()
     request_id = (await step.ask()).body["id"]
     verbs = ("approve", "reject", "decide", "vote", "edit", "answer", "votes", "decision", "")
     bodies: tuple[dict[str, str], ...] = (
@@ -179,7 +180,6 @@ async def test_no_route_decides(step: Doorstep) -> None:
 
 
 async def test_every_answer_has_the_same_headers(step: Doorstep) -> None:
-    await step.key()
     for method, path in (("GET", "/healthz"), ("GET", "/nowhere"), ("GET", "/v1/me")):
         answer = await step.call(method, path)
         assert answer.headers["Cache-Control"] == "no-store"
@@ -189,17 +189,17 @@ async def test_every_answer_has_the_same_headers(step: Doorstep) -> None:
         assert not [name for name in answer.headers if name.startswith("Access-Control")]
 
 
-async def test_probes_need_no_key(step: Doorstep) -> None:
-    assert (await step.call("GET", "/healthz")).status == 200
-    assert (await step.call("GET", "/readyz")).status == 200
-    step.missing.append("the database does not answer")
-    ready = await step.call("GET", "/readyz")
+async def test_probes_need_no_key(bare: Doorstep) -> None:
+    assert (await bare.call("GET", "/healthz")).status == 200
+    assert (await bare.call("GET", "/readyz")).status == 200
+    bare.missing.append("the database does not answer")
+    ready = await bare.call("GET", "/readyz")
     assert (ready.status, ready.body["missing"]) == (503, "the database does not answer")
 
 
-async def test_me_tells_the_rights_of_the_key(step: Doorstep) -> None:
-    key = await step.key(requester="named")
-    me = await step.call("GET", "/v1/me")
+async def test_me_tells_the_rights_of_the_key(bare: Doorstep) -> None:
+    key = await bare.key(requester="named")
+    me = await bare.call("GET", "/v1/me")
     assert me.body["program"]["name"] == "deploy-bot"
     assert me.body["owner"] == {"id": "U0OLGA", "name": "Olga"}
     assert me.body["key"] == key[:12]
@@ -226,15 +226,15 @@ async def test_me_tells_the_rights_of_the_key(step: Doorstep) -> None:
         ("Bearer {forged}", "key-invalid"),
     ],
 )
-async def test_a_wrong_key_is_refused(step: Doorstep, authorization: str, code: str) -> None:
-    key = await step.key()
+async def test_a_wrong_key_is_refused(bare: Doorstep, authorization: str, code: str) -> None:
+    key = await bare.key()
     typo, forged = _with_wrong_check(key), _with_id(key[4:12])
     text = authorization.format(key=key, typo=typo, unknown=new_key(), forged=forged)
-    answer = await step.call("GET", "/v1/me", key="", headers={"Authorization": text})
+    answer = await bare.call("GET", "/v1/me", key="", headers={"Authorization": text})
     assert (answer.status, answer.code) == (401, code)
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     assert key[13:] not in json.dumps(answer.body)
-    assert await step.acts() == (
+    assert await bare.acts() == (
         [("key_used_wrong", "secret")] if "forged" in authorization else []
     )
 
@@ -254,82 +254,82 @@ def _with_id(key_id: str) -> str:
     return unchecked + digits
 
 
-async def test_a_key_ends(step: Doorstep) -> None:
-    await step.key(key_expires_ms=step.clock() + 1_000)
-    await step.key("other-bot", key_revoked_ms=step.clock() + 1_000)
+async def test_a_key_ends(bare: Doorstep) -> None:
+    await bare.key(key_expires_ms=bare.clock() + 1_000)
+    await bare.key("other-bot", key_revoked_ms=bare.clock() + 1_000)
     names = ("deploy-bot", "other-bot")
     for name in names:
-        assert (await step.call("GET", "/v1/me", key=step.keys[name])).status == 200
-    step.clock.forward(seconds=1)
-    answers = [await step.call("GET", "/v1/me", key=step.keys[name]) for name in names]
+        assert (await bare.call("GET", "/v1/me", key=bare.keys[name])).status == 200
+    bare.clock.forward(seconds=1)
+    answers = [await bare.call("GET", "/v1/me", key=bare.keys[name]) for name in names]
     assert [answer.code for answer in answers] == ["key-expired", "key-revoked"]
-    assert sorted(await step.acts()) == [
+    assert sorted(await bare.acts()) == [
         ("key_used_wrong", "key-expired"),
         ("key_used_wrong", "key-revoked"),
     ]
 
 
-async def test_a_revocation_elsewhere_holds_within_15_seconds(step: Doorstep) -> None:
-    key = await step.key()
-    assert (await step.call("GET", "/v1/me")).status == 200
-    await step.storage.programs.revoke(key[4:12], at_ms=step.clock())
-    step.clock.forward(seconds=CACHE_MS / 1000)
-    assert (await step.call("GET", "/v1/me")).code == "key-revoked"
+async def test_a_revocation_elsewhere_holds_within_15_seconds(bare: Doorstep) -> None:
+    key = await bare.key()
+    assert (await bare.call("GET", "/v1/me")).status == 200
+    await bare.storage.programs.revoke(key[4:12], at_ms=bare.clock())
+    bare.clock.forward(seconds=CACHE_MS / 1000)
+    assert (await bare.call("GET", "/v1/me")).code == "key-revoked"
 
 
 @pytest.mark.parametrize("where", ["/v1/requests?key={}", "/v1/me?csk={}", "/{}", "/x%3F{}"])
-async def test_a_key_in_an_address_is_revoked_at_once(step: Doorstep, where: str) -> None:
-    key = await step.key()
-    answer = await step.call("GET", where.format(key), key="")
+async def test_a_key_in_an_address_is_revoked_at_once(bare: Doorstep, where: str) -> None:
+    key = await bare.key()
+    answer = await bare.call("GET", where.format(key), key="")
     assert (answer.status, answer.code) == (400, "key-in-address")
     assert key not in json.dumps(answer.body)
-    assert (await step.call("GET", "/v1/me")).code == "key-revoked"
-    assert ("key_revoked", "it stood in an address") in await step.acts()
-    assert ("key_used_wrong", "key-in-address") in await step.acts()
-    await step.call("GET", where.format(key), key="")
-    await step.queue.run()
-    (message,) = step.notices.told.values()
+    assert (await bare.call("GET", "/v1/me")).code == "key-revoked"
+    assert ("key_revoked", "it stood in an address") in await bare.acts()
+    assert ("key_used_wrong", "key-in-address") in await bare.acts()
+    await bare.call("GET", where.format(key), key="")
+    await bare.queue.run()
+    (message,) = bare.notices.told.values()
     assert message[0] == "U0OLGA"
     assert key[:12] in message[1]
     assert key not in message[1]
 
 
-async def test_a_key_ends_at_every_route_when_its_owner_leaves(step: Doorstep) -> None:
+async def test_a_key_ends_at_every_route_when_its_owner_leaves(bare: Doorstep) -> None:
     for changes in ({"is_deleted": True}, {"is_guest": True}):
-        key = await step.key("-".join(changes).replace("_", "-"))
-        step.directory.add("U0OLGA")
-        assert (await step.call("GET", "/v1/me", key=key)).status == 200
-        step.directory.add("U0OLGA", **changes)
-        assert (await step.call("GET", "/v1/me", key=key)).status == 200  # known for 15 seconds
-        step.clock.forward(seconds=CACHE_MS / 1000)
+        key = await bare.key("-".join(changes).replace("_", "-"))
+        bare.directory.add("U0OLGA")
+        assert (await bare.call("GET", "/v1/me", key=key)).status == 200
+        bare.directory.add("U0OLGA", **changes)
+        assert (await bare.call("GET", "/v1/me", key=key)).status == 200  # known for 15 seconds
+        bare.clock.forward(seconds=CACHE_MS / 1000)
         for route in ROUTES:
             if route.needs_key:
                 at = route.path.replace("{id}", ID)
-                answer = await step.call(route.method, at, key=key, json={} if route.body else None)
+                answer = await bare.call(route.method, at, key=key, json={} if route.body else None)
                 assert answer.fault[1] == "key-revoked", route.name
                 assert answer.status == (200 if route.name == HOOK else 403)
-    assert ("key_used_wrong", "owner-left") in await step.acts()
+    assert ("key_used_wrong", "owner-left") in await bare.acts()
 
 
-async def test_a_key_whose_owner_cannot_be_looked_up_waits(step: Doorstep) -> None:
-    key = await step.key()
-    step.directory.is_down = True
-    answer = await step.call("GET", "/v1/me", key=key)
+async def test_a_key_whose_owner_cannot_be_looked_up_waits(bare: Doorstep) -> None:
+    key = await bare.key()
+    bare.directory.is_down = True
+    answer = await bare.call("GET", "/v1/me", key=key)
     assert (answer.status, answer.code) == (503, "slack-unavailable")
     assert answer.headers["Retry-After"]
-    step.directory.is_down = False
-    assert (await step.call("GET", "/v1/me", key=key)).status == 200
+    bare.directory.is_down = False
+    assert (await bare.call("GET", "/v1/me", key=key)).status == 200
 
 
-async def test_a_key_that_only_looks_like_another_revokes_nothing(step: Doorstep) -> None:
-    key = await step.key()
+async def test_a_key_that_only_looks_like_another_revokes_nothing(bare: Doorstep) -> None:
+    key = await bare.key()
     forged = _with_id(key[4:12])
-    assert (await step.call("GET", f"/v1/me?k={forged}", key="")).code == "key-in-address"
-    assert (await step.call("GET", "/v1/me")).status == 200
+    assert (await bare.call("GET", f"/v1/me?k={forged}", key="")).code == "key-in-address"
+    assert (await bare.call("GET", "/v1/me")).status == 200
 
 
-async def test_keys_in_addresses_count_as_wrong(step: Doorstep) -> None:
-    codes = [(await step.call("GET", f"/?k={new_key()}", key="")).code for _ in range(11)]
+async def test_keys_in_addresses_count_as_wrong(bare: Doorstep) -> None:
+    codes = [(await bare.call("GET", f"/?k={new_key()}", key="")).code for _ in range(11)]
     assert codes == ["key-in-address"] * 10 + ["rate-limited"]
 
 
@@ -338,11 +338,11 @@ async def test_keys_in_addresses_count_as_wrong(step: Doorstep) -> None:
     [route for route in ROUTES if route.scope is None and route.name != "fireTrigger"],
     ids=lambda route: route.name,
 )
-async def test_these_routes_need_no_scope(step: Doorstep, route: Any) -> None:
+async def test_these_routes_need_no_scope(bare: Doorstep, route: Any) -> None:
     """The others are refused; see the test of each wrong key."""
     at = route.path.replace("{code}", "invalid")
-    assert (await step.call(route.method, at, key=await step.key(scopes=()))).status == 200
-    bare = await step.call(route.method, at, key="")
+    assert (await bare.call(route.method, at, key=await bare.key(scopes=()))).status == 200
+    bare = await bare.call(route.method, at, key="")
     assert bare.status == (401 if route.needs_key else 200)
 
 
@@ -363,20 +363,20 @@ async def test_a_key_works_only_from_its_networks() -> None:
 
 
 async def test_the_owner_is_told_once_a_day_that_a_key_is_used_from_elsewhere(
-    step: Doorstep,
+    bare: Doorstep,
 ) -> None:
-    key = await step.key(networks=("10.0.0.0/8",), key_expires_ms=step.clock() + 9 * 10**8)
+    key = await bare.key(networks=("10.0.0.0/8",), key_expires_ms=bare.clock() + 9 * 10**8)
     for _ in range(2):
-        assert (await step.call("GET", "/v1/me")).code == "network-not-allowed"
-    await step.queue.run()
-    ((owner, words),) = step.notices.told.values()
+        assert (await bare.call("GET", "/v1/me")).code == "network-not-allowed"
+    await bare.queue.run()
+    ((owner, words),) = bare.notices.told.values()
     assert owner == "U0OLGA"
     assert f"I refused the key `{key[:12]}` of deploy-bot" in words
     assert f"countersign keys revoke {key[:12]}" in words
-    step.clock.forward(hours=24)
-    assert (await step.call("GET", "/v1/me")).code == "network-not-allowed"
-    await step.queue.run()
-    assert len(step.notices.told) == 2
+    bare.clock.forward(hours=24)
+    assert (await bare.call("GET", "/v1/me")).code == "network-not-allowed"
+    await bare.queue.run()
+    assert len(bare.notices.told) == 2
 
 
 def test_a_header_about_the_sender_is_believed_only_of_proxies() -> None:
@@ -387,7 +387,6 @@ def test_a_header_about_the_sender_is_believed_only_of_proxies() -> None:
 
 
 async def test_ten_wrong_keys_stop_an_address_for_a_minute(step: Doorstep) -> None:
-    await step.key()
     for _ in range(10):
         assert (await step.call("GET", "/v1/me", key=new_key())).code == "key-invalid"
     for key in (new_key(), step.keys["deploy-bot"]):
@@ -399,18 +398,17 @@ async def test_ten_wrong_keys_stop_an_address_for_a_minute(step: Doorstep) -> No
 
 
 async def test_wrong_keys_are_forgotten_after_a_minute(step: Doorstep) -> None:
-    await step.key()
     for _ in range(15):
         assert (await step.call("GET", "/v1/me", key=new_key())).code == "key-invalid"
         step.clock.forward(seconds=7)
 
 
-async def test_each_answer_is_told_without_its_key(step: Doorstep) -> None:
-    key = await step.key()
-    await step.call("GET", "/v1/me")
-    await step.call("GET", "/v1/me", key=new_key())
-    await step.call("GET", f"/nowhere/{key}", key="")
-    assert step.told == [
+async def test_each_answer_is_told_without_its_key(bare: Doorstep) -> None:
+    key = await bare.key()
+    await bare.call("GET", "/v1/me")
+    await bare.call("GET", "/v1/me", key=new_key())
+    await bare.call("GET", f"/nowhere/{key}", key="")
+    assert bare.told == [
         ProgramAnswered("getMe", "ok"),
         ProgramAnswered("getMe", "key-invalid"),
         ProgramAnswered("", "key-in-address"),
@@ -490,7 +488,6 @@ async def test_each_wrong_key_gets_its_code_at_each_route_and_is_written_nowhere
 async def test_a_body_that_parsers_read_differently_is_refused(
     step: Doorstep, body: bytes, code: str
 ) -> None:
-    await step.key()
     answer = await step.call(
         "POST",
         "/v1/requests",
@@ -502,7 +499,6 @@ async def test_a_body_that_parsers_read_differently_is_refused(
 
 
 async def test_all_faults_are_told_at_once_without_values(step: Doorstep) -> None:
-    await step.key()
     wrong: dict[str, Any] = {
         "title": "",
         "tags": ["A"],
@@ -534,7 +530,6 @@ async def test_all_faults_are_told_at_once_without_values(step: Doorstep) -> Non
     ids=lambda part: str(part)[:30],
 )
 async def test_arguments_have_limits(step: Doorstep, arguments: Any, is_taken: bool) -> None:
-    await step.key()
     answer = await step.ask(arguments=arguments)
     assert answer.status == (201 if is_taken else 422)
     if is_taken:
@@ -542,7 +537,6 @@ async def test_arguments_have_limits(step: Doorstep, arguments: Any, is_taken: b
 
 
 async def test_a_large_body_is_refused_unread(step: Doorstep) -> None:
-    await step.key()
     headers = {"Content-Type": "application/json", "Idempotency-Key": "k"}
     large = b'"' + b"x" * 256 * 1024 + b'"'
     answer = await step.call("POST", "/v1/requests", data=large, headers=headers)
@@ -561,14 +555,12 @@ async def test_a_large_body_is_refused_unread(step: Doorstep) -> None:
     ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16"],
 )
 async def test_only_json_in_utf8_is_read(step: Doorstep, content_type: str) -> None:
-    await step.key()
     headers = {"Content-Type": content_type, "Idempotency-Key": "k"}
     answer = await step.call("POST", "/v1/requests", data=b"{}", headers=headers)
     assert (answer.status, answer.code) == (415, "unsupported-media-type")
 
 
 async def test_too_many_headers_are_refused(step: Doorstep) -> None:
-    await step.key()
     many = {f"X-{number}": "1" for number in range(64)}
     assert (await step.call("GET", "/v1/me", headers=many)).code == "request-invalid"
     large = {f"X-{number}": "1" * 4_000 for number in range(5)}
@@ -588,10 +580,10 @@ async def test_too_many_headers_are_refused(step: Doorstep) -> None:
     ids=lambda head: head[:40],
 )
 async def test_what_is_not_http_is_a_problem_without_its_text(
-    step: Doorstep, head: str, caplog: pytest.LogCaptureFixture
+    bare: Doorstep, head: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    key = await step.key()
-    reader, writer = await asyncio.open_connection("127.0.0.1", step.port)
+    key = await bare.key()
+    reader, writer = await asyncio.open_connection("127.0.0.1", bare.port)
     writer.write(head.format(key=key).encode())
     answer = (await reader.read()).decode()
     writer.close()
@@ -600,12 +592,11 @@ async def test_what_is_not_http_is_a_problem_without_its_text(
     assert "400 Bad Request" in lines
     assert "application/problem+json" in lines
     assert "no-store" in lines
-    assert step.told == [ProgramAnswered("", "request-invalid")]
+    assert bare.told == [ProgramAnswered("", "request-invalid")]
     assert not [text for text in (answer, caplog.text) if key[13:] in text]
 
 
 async def test_a_web_page_is_refused(step: Doorstep) -> None:
-    await step.key()
     for origin in ("https://evil.example.com", "null", "http://countersign.example.com"):
         for method in ("GET", "POST", "OPTIONS"):
             answer = await step.call(method, "/v1/me", headers={"Origin": origin})
@@ -615,20 +606,17 @@ async def test_a_web_page_is_refused(step: Doorstep) -> None:
 
 @pytest.mark.parametrize("key", ["", '""', "x" * 201, "a b", "é"])
 async def test_a_creation_needs_an_idempotency_key(step: Doorstep, key: str) -> None:
-    await step.key()
     answer = await step.call("POST", "/v1/requests", json=CALL, headers={"Idempotency-Key": key})
     assert (answer.status, answer.code) == (400, "idempotency-key-missing")
     assert step.use.bodies == []
 
 
 async def test_an_idempotency_key_may_be_quoted(step: Doorstep) -> None:
-    await step.key()
     assert (await step.ask("k1")).status == 201
     assert (await step.ask('"k1"')).status == 200
 
 
 async def test_an_unknown_member_of_a_query_is_refused(step: Doorstep) -> None:
-    await step.key()
     for query in ("wait=56", "wait=-1", "wait=x", "wait=1&wait=2", "wiat=5", "after=-1"):
         assert (await step.call("GET", f"/v1/requests/{ID}?{query}")).code == "invalid", query
 
@@ -644,14 +632,12 @@ async def test_an_unknown_member_of_a_query_is_refused(step: Doorstep) -> None:
     ],
 )
 async def test_a_time_is_in_the_calendar_and_has_a_zone(step: Doorstep, since: str) -> None:
-    await step.key()
     answer = await step.call("GET", f"/v1/requests?created_after={since}")
     assert (answer.status, answer.code) == (422, "invalid")
     assert "hunter2" not in json.dumps(answer.body)
 
 
 async def test_unknown_paths_and_methods_are_problems(step: Doorstep) -> None:
-    await step.key()
     assert (await step.call("GET", "/v1/nowhere")).code == "not-found"
     wrong = await step.call("DELETE", "/v1/requests")
     assert (wrong.status, wrong.code) == (405, "method-not-allowed")
@@ -659,12 +645,12 @@ async def test_unknown_paths_and_methods_are_problems(step: Doorstep) -> None:
     assert "POST" in wrong.headers["Allow"]
 
 
-async def test_each_code_has_a_page(step: Doorstep) -> None:
+async def test_each_code_has_a_page(bare: Doorstep) -> None:
     for code, (status, title) in CODES.items():
-        page = await step.call("GET", f"/v1/problems/{code}")
+        page = await bare.call("GET", f"/v1/problems/{code}")
         remedy = f": {REMEDIES[code]}" if code in REMEDIES else ""
         assert (page.status, page.body) == (200, f"{code} ({status}): {title}{remedy}.\n")
-    assert (await step.call("GET", "/v1/problems/none")).code == "not-found"
+    assert (await bare.call("GET", "/v1/problems/none")).code == "not-found"
 
 
 # Failures
@@ -685,7 +671,6 @@ async def test_a_failure_is_a_problem_and_never_a_trace(
     code: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    await step.key()
     step.use.error = error
     with caplog.at_level(logging.ERROR):
         answer = await step.ask()
@@ -699,23 +684,22 @@ async def test_a_failure_is_a_problem_and_never_a_trace(
 # Limits (check 16)
 
 
-async def test_the_61st_creation_in_a_minute_waits(step: Doorstep) -> None:
-    await step.key(limits=ProgramLimits(create=4))
-    other = await step.key("other-bot")
-    codes = [(await step.ask(f"k{number}")).status for number in range(3)]
+async def test_the_61st_creation_in_a_minute_waits(bare: Doorstep) -> None:
+    await bare.key(limits=ProgramLimits(create=4))
+    other = await bare.key("other-bot")
+    codes = [(await bare.ask(f"k{number}")).status for number in range(3)]
     assert codes == [201, 201, 429]  # a burst of half of a minute's
-    refused = await step.ask("k9")
+    refused = await bare.ask("k9")
     assert (refused.code, refused.headers["Retry-After"]) == ("rate-limited", "15")
     headers = {"Idempotency-Key": "k"}
-    elsewhere = await step.call("POST", "/v1/requests", key=other, headers=headers, json=CALL)
+    elsewhere = await bare.call("POST", "/v1/requests", key=other, headers=headers, json=CALL)
     assert elsewhere.status == 201
-    step.clock.forward(seconds=15)
-    assert (await step.ask("k9")).status == 201
-    assert (await step.ask("k10")).status == 429
+    bare.clock.forward(seconds=15)
+    assert (await bare.ask("k9")).status == 201
+    assert (await bare.ask("k10")).status == 429
 
 
 async def test_reads_have_a_rate(step: Doorstep) -> None:
-    await step.key()
     answers = [await step.call("GET", "/v1/requests") for _ in range(101)]
     assert [answer.status for answer in answers] == [200] * 100 + [429]
     step.clock.forward(seconds=0.2)
@@ -726,7 +710,6 @@ async def test_reads_have_a_rate(step: Doorstep) -> None:
 
 
 async def test_a_held_call_is_answered_when_people_decide(step: Doorstep) -> None:
-    await step.key()
     asking = asyncio.create_task(step.ask(path="?wait=30"))
     await step.use.until_waiting(1)
     reading = asyncio.create_task(step.call("GET", f"/v1/requests/{ID}?wait=30"))
@@ -740,25 +723,23 @@ async def test_a_held_call_is_answered_when_people_decide(step: Doorstep) -> Non
 
 
 async def test_a_held_call_that_nobody_decides_ends_in_200(step: Doorstep) -> None:
-    await step.key()
     assert (await step.ask(path="?wait=1")).body["status"] == "pending"
 
 
-async def test_held_calls_have_a_limit_per_program(step: Doorstep) -> None:
-    await step.key(limits=ProgramLimits(waiting=1))
-    await step.ask()
-    held = asyncio.create_task(step.call("GET", f"/v1/requests/{ID}?wait=30"))
-    await step.use.until_waiting(1)
-    refused = await step.call("GET", f"/v1/requests/{ID}?wait=30")
+async def test_held_calls_have_a_limit_per_program(bare: Doorstep) -> None:
+    await bare.key(limits=ProgramLimits(waiting=1))
+    await bare.ask()
+    held = asyncio.create_task(bare.call("GET", f"/v1/requests/{ID}?wait=30"))
+    await bare.use.until_waiting(1)
+    refused = await bare.call("GET", f"/v1/requests/{ID}?wait=30")
     assert (refused.status, refused.code) == (429, "too-many-waiting")
     assert refused.headers["Retry-After"]
-    assert (await step.call("GET", f"/v1/requests/{ID}")).status == 200
-    await step.use.change(ID, status="approved")
+    assert (await bare.call("GET", f"/v1/requests/{ID}")).status == 200
+    await bare.use.change(ID, status="approved")
     assert (await held).status == 200
 
 
 async def test_a_caller_that_left_is_not_held(step: Doorstep) -> None:
-    await step.key()
     await step.ask()
     held = asyncio.create_task(step.call("GET", f"/v1/requests/{ID}?wait=30"))
     await step.use.until_waiting(1)
@@ -768,7 +749,6 @@ async def test_a_caller_that_left_is_not_held(step: Doorstep) -> None:
 
 
 async def test_a_creation_whose_caller_left_goes_on_to_its_end(step: Doorstep) -> None:
-    await step.key()
     step.use.gate = asyncio.Event()
     asking = asyncio.create_task(step.ask())
     await step.use.entered.wait()
@@ -780,7 +760,6 @@ async def test_a_creation_whose_caller_left_goes_on_to_its_end(step: Doorstep) -
 
 
 async def test_a_shutdown_answers_held_calls_at_once(step: Doorstep) -> None:
-    await step.key()
     await step.ask()
     held = asyncio.create_task(step.call("GET", f"/v1/requests/{ID}?wait=55"))
     await step.use.until_waiting(1)
@@ -793,7 +772,6 @@ async def test_a_shutdown_answers_held_calls_at_once(step: Doorstep) -> None:
 
 
 async def test_a_shutdown_lets_a_creation_end_whose_caller_left(step: Doorstep) -> None:
-    await step.key()
     step.use.gate = asyncio.Event()
     asking = asyncio.create_task(step.ask())
     await step.use.entered.wait()
@@ -808,16 +786,16 @@ async def test_a_shutdown_lets_a_creation_end_whose_caller_left(step: Doorstep) 
 # Lists (check 14)
 
 
-async def test_pages_hold_each_request_once(step: Doorstep) -> None:
-    await step.key(limits=ProgramLimits(create=200))
+async def test_pages_hold_each_request_once(bare: Doorstep) -> None:
+    await bare.key(limits=ProgramLimits(create=200))
     for number in range(30):
-        await step.ask(f"k{number}")
+        await bare.ask(f"k{number}")
     seen: list[str] = []
     cursor = ""
     while True:
-        page = (await step.call("GET", f"/v1/requests?limit=1{cursor}")).body
+        page = (await bare.call("GET", f"/v1/requests?limit=1{cursor}")).body
         seen += [request["id"] for request in page["items"]]
-        await step.ask(f"new{len(seen)}")
+        await bare.ask(f"new{len(seen)}")
         if page["next_cursor"] is None:
             break
         cursor = f"&cursor={page['next_cursor']}"
@@ -825,7 +803,6 @@ async def test_pages_hold_each_request_once(step: Doorstep) -> None:
 
 
 async def test_a_cursor_is_bound_to_its_program_conditions_and_day(step: Doorstep) -> None:
-    await step.key()
     other = await step.key("other-bot", salt="6b" * 32)
     for number in range(3):
         await step.ask(f"k{number}")
@@ -844,7 +821,6 @@ async def test_a_cursor_is_bound_to_its_program_conditions_and_day(step: Doorste
 
 
 async def test_a_list_has_conditions(step: Doorstep) -> None:
-    await step.key()
     for number in range(3):
         await step.ask(f"k{number}")
     await step.use.change(ID, status="approved")
@@ -858,46 +834,46 @@ async def test_a_list_has_conditions(step: Doorstep) -> None:
 # Events (check 15)
 
 
-async def test_a_stream_sends_changed_requests(step: Doorstep) -> None:
-    key = await step.key()
-    await step.ask()
+async def test_a_stream_sends_changed_requests(bare: Doorstep) -> None:
+    key = await bare.key()
+    await bare.ask()
     last = f"1800000123456-{ID}"
-    url = f"http://127.0.0.1:{step.port}/v1/events"
+    url = f"http://127.0.0.1:{bare.port}/v1/events"
     headers = {"Authorization": f"Bearer {key}", "Last-Event-ID": last}
-    async with step.http.get(url, headers=headers) as response:
+    async with bare.http.get(url, headers=headers) as response:
         assert response.headers["Content-Type"] == "text/event-stream"
         assert response.headers["Cache-Control"] == "no-store"
-        assert step.use.feed_since == [1_800_000_123_456 - 60_000]
-        request = await step.use.change(ID, status="approved")
-        await step.use.feeds[0].changed.put(request)
+        assert bare.use.feed_since == [1_800_000_123_456 - 60_000]
+        request = await bare.use.change(ID, status="approved")
+        await bare.use.feeds[0].changed.put(request)
         lines = [(await response.content.readline()).decode() for _ in range(4)]
         assert lines[0] == f"id: {request.updated_at}-{ID}\n"
         assert lines[1] == "event: request\n"
         assert json.loads(lines[2].removeprefix("data: "))["status"] == "approved"
-        await step.storage.programs.revoke(key[4:12], at_ms=step.clock())
-        step.clock.forward(seconds=16)
-        await step.use.feeds[0].changed.put(request)
+        await bare.storage.programs.revoke(key[4:12], at_ms=bare.clock())
+        bare.clock.forward(seconds=16)
+        await bare.use.feeds[0].changed.put(request)
         rest = (await response.content.read()).decode()
         assert rest.endswith("event: bye\ndata:\n\n")
-    assert step.use.feeds == []
-    assert step.door.held.by_name.total() == 0
+    assert bare.use.feeds == []
+    assert bare.door.held.by_name.total() == 0
 
 
-async def test_a_feed_that_is_over_ends_its_stream(step: Doorstep) -> None:
-    key = await step.key()
-    url = f"http://127.0.0.1:{step.port}/v1/events"
-    async with step.http.get(url, headers={"Authorization": f"Bearer {key}"}) as response:
-        await step.use.feeds[0].changed.put(None)
+async def test_a_feed_that_is_over_ends_its_stream(bare: Doorstep) -> None:
+    key = await bare.key()
+    url = f"http://127.0.0.1:{bare.port}/v1/events"
+    async with bare.http.get(url, headers={"Authorization": f"Bearer {key}"}) as response:
+        await bare.use.feeds[0].changed.put(None)
         assert await response.content.read() == b"event: bye\ndata:\n\n"
-    assert step.use.feeds == []
+    assert bare.use.feeds == []
 
 
-async def test_a_program_has_ten_streams(step: Doorstep) -> None:
-    key = await step.key()
-    url = f"http://127.0.0.1:{step.port}/v1/events"
+async def test_a_program_has_ten_streams(bare: Doorstep) -> None:
+    key = await bare.key()
+    url = f"http://127.0.0.1:{bare.port}/v1/events"
     headers = {"Authorization": f"Bearer {key}"}
-    streams = [await step.http.get(url, headers=headers) for _ in range(10)]
-    assert step.use.feed_since == [None] * 10
-    assert (await step.call("GET", "/v1/events")).code == "too-many-waiting"
+    streams = [await bare.http.get(url, headers=headers) for _ in range(10)]
+    assert bare.use.feed_since == [None] * 10
+    assert (await bare.call("GET", "/v1/events")).code == "too-many-waiting"
     for stream in streams:
         stream.close()

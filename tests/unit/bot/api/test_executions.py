@@ -385,9 +385,7 @@ async def test_an_answer_counts_also_if_the_process_died_while_it_asked(
         with pytest.raises(KilledError):
             await programs_of(office).report(a_caller(), request.id, a_result("unknown"))
     office.queue.drop()
-    office.clock.forward(minutes=1)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(minutes=1)
     record = await the_record(office, request)
     (doubt,) = await open_of(storage.approvals, record.thread_id)
     await settle_doubt(office, doubt, {"choice": choice}, status)

@@ -294,13 +294,9 @@ async def test_a_thread_that_its_start_does_not_name_yet_is_stopped(
 async def test_a_thread_is_stopped_when_its_time_is_over(storage: SqliteStores) -> None:
     office = an_office(storage, ASKS, turns_of_model=PAYS)
     started = await a_thread(office, expires_in=600)
-    office.clock.forward(seconds=599)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(seconds=599)
     assert (await programs_of(office).threads.get(CI, started.id)).status == "waiting"
-    office.clock.forward(seconds=2)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(seconds=2)
     after = await programs_of(office).threads.get(CI, started.id)
     assert (after.status, after.pending) == ("expired", ())
     assert "Stopped by its time limit." in office.shown()[-1]
@@ -313,9 +309,7 @@ async def test_a_thread_that_is_done_stays_done(storage: SqliteStores) -> None:
     await programs_of(office).threads.stop(CI, started.id)
     await office.queue.run()
     assert (await programs_of(office).threads.get(CI, started.id)).status == "done"
-    office.clock.forward(seconds=601)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(seconds=601)
     assert (await programs_of(office).threads.get(CI, started.id)).status == "done"
 
 
@@ -396,9 +390,7 @@ async def test_a_start_that_slack_does_not_take_is_tried_again(storage: SqliteSt
     started = await a_thread(office)
     assert (started.status, started.failure) == ("queued", None)
     office.notices.is_down = False
-    office.clock.forward(seconds=600)
-    await office.sweep.tick()
-    await office.queue.run()
+    await office.later(seconds=600)
     assert (await programs_of(office).threads.get(CI, started.id)).status == "done"
 
 
