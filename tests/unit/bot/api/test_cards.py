@@ -24,7 +24,7 @@ from tests.unit.bot.api.program_office import (
     an_office,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, BOT, CHANNEL
+from tests.unit.bot.office import ADA, BEN, BOT, CHANNEL, Office
 
 GROUP: dict[str, Any] = {"where": {"group": "run-7"}}
 
@@ -79,10 +79,9 @@ async def test_all_whose_words_led_to_a_request_are_named_and_cannot_approve(
 
 
 async def test_a_card_names_program_owner_and_person_and_mentions_no_claimed_person(
-    storage: SqliteStores,
+    office: Office,
 ) -> None:
     """Check 20: a mention would let a program notify whom it likes."""
-    office = an_office(storage)
     office.directory.add("UFAR", name="Fara *Far*")
     named = a_caller(requester="named")
     record = await the_record(office, await a_request(office, named, requested_for="UFAR"))
@@ -151,22 +150,20 @@ async def test_a_program_reads_names_of_those_who_cannot_decide(storage: SqliteS
 
 @pytest.mark.parametrize("changes", [{}, QUESTION], ids=["call", "question"])
 async def test_a_look_up_that_fails_stores_nothing_and_the_key_works_afterwards(
-    storage: SqliteStores, changes: dict[str, Any]
+    office: Office, changes: dict[str, Any]
 ) -> None:
     """Check 11."""
-    office = an_office(storage)
     office.directory.is_down = True
     with pytest.raises(DirectoryError):
         await a_request(office, **changes)
-    assert await storage.approvals.count({}) == 0
+    assert await office.storage.approvals.count({}) == 0
     assert office.notifier.cards == {}
     office.directory.is_down = False
     assert (await a_request(office, **changes)).status == "pending"
     assert CHANNEL in {card.channel_id for card in office.notifier.cards.values()}
 
 
-async def test_the_card_of_a_personal_program_names_its_owner(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_the_card_of_a_personal_program_names_its_owner(office: Office) -> None:
     request = await a_request(office, a_caller(is_personal=True))
     record = await the_record(office, request)
     assert "Requested by <@UOLGA> through ci." in card_of(record)
@@ -175,9 +172,8 @@ async def test_the_card_of_a_personal_program_names_its_owner(storage: SqliteSto
 
 
 async def test_the_first_message_of_a_group_shows_the_programs_words_as_text(
-    storage: SqliteStores,
+    office: Office,
 ) -> None:
-    office = an_office(storage)
     record = await the_record(office, await a_request(office, **GROUP))
     card = group_card(record, "Release <!channel> *1.4.2* <@UADA>")
     shown = json.dumps([card.blocks, card.text])

@@ -15,8 +15,7 @@ from countersign_client import AsyncCountersign, Countersign
 from countersign_client.hooks.agents import AGENTS, Printed
 from countersign_client.hooks.running import answer
 from countersign_client.hooks.trying import RECORDED
-from tests.support.stores import SqliteStores
-from tests.unit.bot.api.program_office import OLGA, an_office, programs_of
+from tests.unit.bot.api.program_office import OLGA, programs_of
 from tests.unit.bot.api.programs import doorstep
 from tests.unit.bot.office import CHANNEL, Office
 
@@ -45,10 +44,9 @@ class Play:
 
 
 @pytest.fixture
-async def play(storage: SqliteStores) -> AsyncIterator[Play]:
-    office = an_office(storage)
+async def play(office: Office) -> AsyncIterator[Play]:
     programs = programs_of(office)
-    async with doorstep(storage=storage, clock=office.clock, programs=programs) as step:
+    async with doorstep(storage=office.storage, clock=office.clock, programs=programs) as step:
         step.directory.add(OLGA)
         rights = {"tools": ("*",), "channels": (CHANNEL,)}
         key = await step.key("ci", id="prg_1", owner_id=OLGA, **rights)

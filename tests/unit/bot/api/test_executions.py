@@ -49,8 +49,7 @@ async def refused(office: Office, request: ApiRequest, **changes: Any) -> str:
     return caught.value.code
 
 
-async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_an_approved_call_starts_once(office: Office) -> None:
     programs, request = programs_of(office), await approved(office)
     begin = a_start(request)
     first = await programs.executions.start(a_caller(), request.id, begin)
@@ -74,9 +73,8 @@ async def test_an_approved_call_starts_once(storage: SqliteStores) -> None:
     assert begin.attempt not in stored
 
 
-async def test_of_an_edited_call_only_what_was_decided_starts(storage: SqliteStores) -> None:
+async def test_of_an_edited_call_only_what_was_decided_starts(office: Office) -> None:
     """Check 35: not the call as it was asked for, and no other one."""
-    office = an_office(storage)
     request = await a_request(office, kind="edit")
     asked = {"env": "production", "replicas": 3}
     edited = {**asked, "replicas": 5}
@@ -95,8 +93,7 @@ async def test_of_an_edited_call_only_what_was_decided_starts(storage: SqliteSto
     assert started.arguments == edited
 
 
-async def test_nothing_starts_before_the_decision_or_after_a_no(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_nothing_starts_before_the_decision_or_after_a_no(office: Office) -> None:
     request = await a_request(office)
     assert await refused(office, request) == "not-approved"
     await office.decide(await the_record(office, request), Status.REJECTED)
@@ -106,8 +103,7 @@ async def test_nothing_starts_before_the_decision_or_after_a_no(storage: SqliteS
     assert (alone.execution.state, alone.decision and alone.decision.usable) == ("waiting", True)
 
 
-async def test_a_freeze_keeps_it_from_starting_until_it_is_lifted(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_freeze_keeps_it_from_starting_until_it_is_lifted(office: Office) -> None:
     request = await approved(office)
     made = await office.freezes.freeze(FreezeScope(), by=BEN, why="an agent runs wild")
     assert await refused(office, request) == "frozen"
@@ -120,10 +116,7 @@ async def test_a_freeze_keeps_it_from_starting_until_it_is_lifted(storage: Sqlit
     await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
 
 
-async def test_a_start_that_meets_a_freeze_at_its_number_has_not_happened(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage)
+async def test_a_start_that_meets_a_freeze_at_its_number_has_not_happened(office: Office) -> None:
     request, begin = await approved(office), None
     begin = a_start(request)
     executions = programs_of(office).executions
@@ -160,10 +153,9 @@ async def test_a_second_start_that_meets_a_freeze_leaves_that_the_call_may_have_
 
 @pytest.mark.parametrize("between", ["unknown", "started again", "frozen"])
 async def test_i5_a_start_that_was_overtaken_before_its_number_gets_no_token(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, between: str
+    office: Office, monkeypatch: pytest.MonkeyPatch, between: str
 ) -> None:
     """Its process stands still, and meanwhile the call is another start's, or nobody's."""
-    office = an_office(storage)
     request = await approved(office)
     executions, begin, take = (
         programs_of(office).executions,
@@ -190,8 +182,7 @@ async def test_i5_a_start_that_was_overtaken_before_its_number_gets_no_token(
     assert caught.value.code == ("frozen" if between == "frozen" else "already-started")
 
 
-async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_decision_is_too_old_after_its_time(office: Office) -> None:
     request = await approved(office)
     office.clock.forward(minutes=16)
     assert await refused(office, request) == "decision-lapsed"
@@ -205,13 +196,13 @@ async def test_a_decision_is_too_old_after_its_time(storage: SqliteStores) -> No
 
 async def test_i12_a_start_that_came_too_late_is_on_record_also_after_a_death(
     storage: SqliteStores,
+    office: Office,
 ) -> None:
-    office = an_office(storage)
     request = await approved(office)
     office.clock.forward(minutes=16)
-    with dies_at_the_audit(storage):
+    with dies_at_the_audit(office.storage):
         await office.attendance.attend(request.id)
-    second = an_office(storage, clock=office.clock, owner="second")
+    second = an_office(office.storage, clock=office.clock, owner="second")
     await second.later(minutes=1)
     record = await the_record(second, request)
     assert record.execution.state is ExecutionState.LAPSED
@@ -220,9 +211,8 @@ async def test_i12_a_start_that_came_too_late_is_on_record_also_after_a_death(
 
 @pytest.mark.parametrize("is_again", [False, True], ids=["first start", "again"])
 async def test_i13_who_approved_must_still_be_entitled_when_it_runs_again(
-    storage: SqliteStores, is_again: bool
+    office: Office, is_again: bool
 ) -> None:
-    office = an_office(storage)
     request = await (lost(office) if is_again else approved(office))
     if is_again:
         await settle(office, request, {"choice": "again"}, Status.APPROVED)
@@ -231,8 +221,7 @@ async def test_i13_who_approved_must_still_be_entitled_when_it_runs_again(
     assert await refused(office, request) == "decider-not-entitled"
 
 
-async def test_i13_who_let_it_run_again_must_still_be_entitled(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_i13_who_let_it_run_again_must_still_be_entitled(office: Office) -> None:
     request = await a_request(office, run_timeout=60)
     await office.decide(await the_record(office, request), by=BEN)
     decided = await programs_of(office).get(a_caller(), request.id)
@@ -244,8 +233,7 @@ async def test_i13_who_let_it_run_again_must_still_be_entitled(storage: SqliteSt
     assert await refused(office, decided) == "decider-not-entitled"
 
 
-async def test_a_policy_that_denies_by_now_stops_it(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_policy_that_denies_by_now_stops_it(office: Office) -> None:
     request = await approved(office)
     deny = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not any more."}}
     office.change_policy(replace(forced(deny, groups=SRE), file_hash="f2"))
@@ -255,8 +243,7 @@ async def test_a_policy_that_denies_by_now_stops_it(storage: SqliteStores) -> No
 
 @pytest.mark.parametrize(("outcome", "state"), [("ran", "ran"), ("failed", "failed"),
                                                 ("not_run", "not_run")])  # fmt: skip
-async def test_a_result_is_told_once(storage: SqliteStores, outcome: str, state: str) -> None:
-    office = an_office(storage)
+async def test_a_result_is_told_once(office: Office, outcome: str, state: str) -> None:
     programs, request = programs_of(office), await approved(office)
     with pytest.raises(ApiProblemError) as caught:
         await programs.report(a_caller(), request.id, a_result(outcome))
@@ -272,29 +259,26 @@ async def test_a_result_is_told_once(storage: SqliteStores, outcome: str, state:
     assert caught.value.code == "result-known"
 
 
-async def test_i12_a_result_is_on_record_also_after_a_death(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_i12_a_result_is_on_record_also_after_a_death(office: Office) -> None:
     request = await approved(office)
     started = await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
     result = a_result("ran", token=started.token)
-    with dies_at_the_audit(storage):
+    with dies_at_the_audit(office.storage):
         await programs_of(office).report(a_caller(), request.id, result)
-    second = an_office(storage, clock=office.clock, owner="second")
+    second = an_office(office.storage, clock=office.clock, owner="second")
     await programs_of(second).report(a_caller(), request.id, result)  # the answer was lost
     record = await the_record(second, request)
     assert (await acts_of(second, record)).count("program_reported") == 1
 
 
-async def test_a_result_without_proof_says_so(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_result_without_proof_says_so(office: Office) -> None:
     programs, request = programs_of(office), await approved(office)
     await programs.executions.start(a_caller(), request.id, a_start(request))
     after = await programs.report(a_caller(), request.id, a_result("ran", summary="Done."))
     assert "without proof" in (after.execution.summary or "")
 
 
-async def test_a_running_call_gets_more_time(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_running_call_gets_more_time(office: Office) -> None:
     programs, request = programs_of(office), await approved(office, run_timeout=60)
     started = await programs.executions.start(a_caller(), request.id, a_start(request))
     office.clock.forward(seconds=50)
@@ -306,8 +290,7 @@ async def test_a_running_call_gets_more_time(storage: SqliteStores) -> None:
     assert (state.execution.deadline or 0) > started.deadline
 
 
-async def test_people_are_asked_what_became_of_a_lost_call(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_people_are_asked_what_became_of_a_lost_call(office: Office) -> None:
     request = await lost(office)
     assert request.execution.state == "unknown"
     doubt = await the_doubt(office, request)
@@ -319,8 +302,7 @@ async def test_people_are_asked_what_became_of_a_lost_call(storage: SqliteStores
     assert await refused(office, request) == "already-started"
 
 
-async def test_people_let_a_lost_call_run_again(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_people_let_a_lost_call_run_again(office: Office) -> None:
     request = await lost(office)
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
     after = await programs_of(office).get(a_caller(), request.id)
@@ -333,8 +315,7 @@ async def test_people_let_a_lost_call_run_again(storage: SqliteStores) -> None:
     assert (acts.count("decided"), acts.count("started")) == (1, 2)
 
 
-async def test_people_give_a_lost_call_up(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_people_give_a_lost_call_up(office: Office) -> None:
     request = await lost(office)
     await settle(office, request, {"choice": "give_up"}, Status.REJECTED)
     after = await programs_of(office).get(a_caller(), request.id)
@@ -342,15 +323,14 @@ async def test_people_give_a_lost_call_up(storage: SqliteStores) -> None:
     assert await refused(office, request) == "already-started"
 
 
-async def test_run_again_leaves_the_decision_as_it_was_recorded(storage: SqliteStores) -> None:
+async def test_run_again_leaves_the_decision_as_it_was_recorded(office: Office) -> None:
     """Also in a process that has not recorded it; the age counts from the newer word."""
-    office = an_office(storage)
     request = await lost(office)
     decided = (await the_record(office, request)).decision
     office.clock.forward(minutes=30)
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
     office.queue.drop()
-    other = an_office(storage, clock=office.clock, owner="other")
+    other = an_office(office.storage, clock=office.clock, owner="other")
     await other.attendance.attend(request.id)
     await other.queue.run()
     record = await the_record(other, request)
@@ -367,13 +347,13 @@ async def test_run_again_leaves_the_decision_as_it_was_recorded(storage: SqliteS
 )
 async def test_an_answer_counts_also_if_the_process_died_while_it_asked(
     storage: SqliteStores,
+    office: Office,
     monkeypatch: pytest.MonkeyPatch,
     choice: str,
     status: Status,
     after: str,
 ) -> None:
     """The question is stored, and the call is not marked as in doubt; nobody tells more of it."""
-    office = an_office(storage)
     request = await approved(office)
     await programs_of(office).executions.start(a_caller(), request.id, a_start(request))
 
@@ -387,7 +367,7 @@ async def test_an_answer_counts_also_if_the_process_died_while_it_asked(
     office.queue.drop()
     await office.later(minutes=1)
     record = await the_record(office, request)
-    (doubt,) = await open_of(storage.approvals, record.thread_id)
+    (doubt,) = await open_of(office.storage.approvals, record.thread_id)
     await settle_doubt(office, doubt, {"choice": choice}, status)
     state = await programs_of(office).get(a_caller(), request.id)
     assert state.execution.state == after
@@ -400,10 +380,9 @@ async def test_an_answer_counts_also_if_the_process_died_while_it_asked(
     "state", [ExecutionState.READY, ExecutionState.STARTED, ExecutionState.DOUBT], ids=str
 )
 async def test_a_late_result_after_run_again_is_refused_and_on_record(
-    storage: SqliteStores, state: ExecutionState
+    office: Office, state: ExecutionState
 ) -> None:
     """Check 34: the first runner lives after all."""
-    office = an_office(storage)
     programs, request = programs_of(office), await approved(office, run_timeout=60)
     first = await programs.executions.start(a_caller(), request.id, a_start(request))
     await overdue(office, request)
@@ -418,7 +397,7 @@ async def test_a_late_result_after_run_again_is_refused_and_on_record(
             await programs.report(a_caller(), request.id, late)
     record = await the_record(office, request)
     assert record.execution.state is state
-    entries = await storage.audit.of_thread(record.thread_id, limit=100)
+    entries = await office.storage.audit.of_thread(record.thread_id, limit=100)
     (told,) = [entry for entry in entries if entry.action == "program_reported"]
     assert (told.detail["outcome"], told.detail["summary"]) == ("ran", "It ran.")
     assert told.detail["why"]
@@ -427,10 +406,9 @@ async def test_a_late_result_after_run_again_is_refused_and_on_record(
 @pytest.mark.parametrize("outcome", ["running", "ran", "failed", "not_run"])
 @pytest.mark.parametrize("is_lost", [False, True], ids=["runs", "in doubt"])
 async def test_a_late_result_without_a_token_never_counts_for_the_second_start(
-    storage: SqliteStores, outcome: str, is_lost: bool
+    office: Office, outcome: str, is_lost: bool
 ) -> None:
     """Check 34: the program of the first start lives after all, and has lost its token."""
-    office = an_office(storage)
     programs, request = programs_of(office), await lost(office)
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
     second = await programs.executions.start(a_caller(), request.id, a_start(request))
@@ -447,11 +425,8 @@ async def test_a_late_result_without_a_token_never_counts_for_the_second_start(
         assert (after.execution.state, after.execution.summary) == ("ran", "It ran.")
 
 
-async def test_a_program_that_lost_a_later_token_has_people_asked_at_once(
-    storage: SqliteStores,
-) -> None:
+async def test_a_program_that_lost_a_later_token_has_people_asked_at_once(office: Office) -> None:
     """Nothing ends by it, and who still has the token may prove a result."""
-    office = an_office(storage)
     programs, request = programs_of(office), await lost(office)
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
     second = await programs.executions.start(a_caller(), request.id, a_start(request))
@@ -461,8 +436,7 @@ async def test_a_program_that_lost_a_later_token_has_people_asked_at_once(
     assert (await programs.report(a_caller(), request.id, proven)).execution.state == "ran"
 
 
-async def test_nobody_is_asked_about_a_call_whose_result_is_known(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_nobody_is_asked_about_a_call_whose_result_is_known(office: Office) -> None:
     programs, request = programs_of(office), await approved(office)
     await programs.executions.start(a_caller(), request.id, a_start(request))
     await programs.report(a_caller(), request.id, a_result("ran", summary="It ran."))
@@ -471,15 +445,14 @@ async def test_nobody_is_asked_about_a_call_whose_result_is_known(storage: Sqlit
     record = await the_record(office, request)
     assert record.execution.state is ExecutionState.ENDED
     (only,) = (
-        await storage.approvals.find(
+        await office.storage.approvals.find(
             {"thread_id": record.thread_id}, sort=["created_ms", "position"]
         )
     ).documents
     assert only == record
 
 
-async def test_an_idempotent_call_starts_again_with_the_same_id(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_an_idempotent_call_starts_again_with_the_same_id(office: Office) -> None:
     request = await approved(office, execution="idempotent")
     programs = programs_of(office)
     first = await programs.executions.start(a_caller(), request.id, a_start(request))
@@ -489,8 +462,7 @@ async def test_an_idempotent_call_starts_again_with_the_same_id(storage: SqliteS
     assert first.token != second.token
 
 
-async def test_a_token_proves_a_start_to_a_third_service(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_token_proves_a_start_to_a_third_service(office: Office) -> None:
     programs, request = programs_of(office), await approved(office)
     begin = a_start(request)
     started = await programs.executions.start(a_caller(), request.id, begin)
@@ -507,11 +479,8 @@ async def test_a_token_proves_a_start_to_a_third_service(storage: SqliteStores) 
 
 
 @pytest.mark.parametrize("why", ["digest", "token", "program", "late", "ended", "doubt"])
-async def test_all_tokens_that_prove_nothing_get_the_same_answer(
-    storage: SqliteStores, why: str
-) -> None:
+async def test_all_tokens_that_prove_nothing_get_the_same_answer(office: Office, why: str) -> None:
     """Check 36: who asks learns nothing from the answer."""
-    office = an_office(storage)
     programs, request = programs_of(office), await approved(office, run_timeout=60)
     begin = a_start(request)
     started = await programs.executions.start(a_caller(), request.id, begin)
@@ -531,8 +500,7 @@ async def test_all_tokens_that_prove_nothing_get_the_same_answer(
         assert answer == ApiIntrospection(active=False)
 
 
-async def test_a_delivered_result_uses_the_key_up(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_delivered_result_uses_the_key_up(office: Office) -> None:
     programs, request = programs_of(office), await approved(office, repeat="after_use")
     started = await programs.executions.start(a_caller(), request.id, a_start(request))
     result = a_result("ran", token=started.token, delivered=True)
@@ -542,9 +510,8 @@ async def test_a_delivered_result_uses_the_key_up(storage: SqliteStores) -> None
     assert again.id != request.id
 
 
-async def test_after_a_restore_nothing_of_before_starts(storage: SqliteStores) -> None:
+async def test_after_a_restore_nothing_of_before_starts(office: Office) -> None:
     """Row 12: what happened after the backup is unknown, so decisions and tokens are void."""
-    office = an_office(storage)
     programs = programs_of(office)
     ready, begun, waiting = [await a_request(office, key=name) for name in "abc"]
     for request in (ready, begun):
@@ -552,7 +519,7 @@ async def test_after_a_restore_nothing_of_before_starts(storage: SqliteStores) -
     approved = await programs.get(a_caller(), begun.id)
     started = await programs.executions.start(a_caller(), begun.id, a_start(approved))
     none = await a_request(office, key="d", execution="none")
-    await Restoring(storage=storage, clock=office.clock).mark()
+    await Restoring(storage=office.storage, clock=office.clock).mark()
 
     lapsed = await programs.get(a_caller(), ready.id)
     assert (lapsed.status, lapsed.execution.state) == ("approved", "lapsed")

@@ -16,11 +16,11 @@ from tests.support.pace import pass_over
 from tests.unit.bot.api.program_office import (
     a_caller,
     a_request,
-    an_office,
     approved,
     programs_of,
 )
 from tests.unit.bot.api.programs import Answer, Doorstep, doorstep
+from tests.unit.bot.office import Office
 
 HOOK = "/v1/hooks/claude-code"
 CALL: dict[str, Any] = {
@@ -274,9 +274,8 @@ async def test_a_replacement_is_shown_whole_between_the_lines_that_stay(step: Do
     assert (preview.text or "").splitlines() == shown
 
 
-async def test_a_request_is_used_up_once(storage: Any) -> None:
+async def test_a_request_is_used_up_once(office: Office) -> None:
     """Of two calls alike in two processes, one gets the approval."""
-    office = an_office(storage)
     request = await approved(office, execution="none", repeat="after_use")
     programs = programs_of(office)
     assert await programs.executions.use_up(a_caller(), request.id)

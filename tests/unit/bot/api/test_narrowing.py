@@ -31,28 +31,24 @@ def of_group(storage: SqliteStores, group: dict[str, Any], **ask: Any) -> Office
     return an_office(storage, rule, groups={"team": group, "lead": {"users": [ROSA]}})
 
 
-async def test_only_the_named_people_decide(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_only_the_named_people_decide(office: Office) -> None:
     request = await a_request(office, NARROWS, people=[ADA])
     record = await the_record(office, request)
     with pytest.raises(NotApproverError):
         await office.decide(record, by=BEN)
     await office.decide(record, by=ADA)
     assert (await the_record(office, request)).status is Status.APPROVED
-    entries = await storage.audit.of_thread(record.thread_id, limit=9)
+    entries = await office.storage.audit.of_thread(record.thread_id, limit=9)
     asked = next(entry for entry in entries if entry.action == "requested")
     assert asked.detail["narrowed_to"] == [ADA]
 
 
 @pytest.mark.parametrize("people", [[ROSA], [ADA, ROSA], ["S00000001"]])
-async def test_whom_the_policy_does_not_name_is_refused(
-    storage: SqliteStores, people: list[str]
-) -> None:
-    office = an_office(storage)
+async def test_whom_the_policy_does_not_name_is_refused(office: Office, people: list[str]) -> None:
     with pytest.raises(ApiProblemError) as caught:
         await a_request(office, NARROWS, people=people)
     assert caught.value.code == "people-not-allowed"
-    assert await storage.approvals.count({}) == 0
+    assert await office.storage.approvals.count({}) == 0
 
 
 @pytest.mark.parametrize("people", [[OLGA], [ADA]])
@@ -124,8 +120,7 @@ async def test_an_escalation_asks_none_but_the_named(storage: SqliteStores) -> N
         await office.decide(await the_record(office, request), by=ROSA)
 
 
-async def test_an_edit_keeps_the_choice(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_an_edit_keeps_the_choice(office: Office) -> None:
     request = await a_request(office, NARROWS, people=[ADA], kind="edit")
     record = await the_record(office, request)
     edited = {"env": "production", "replicas": 1}
@@ -144,8 +139,7 @@ async def test_an_excluded_group_stays_whole(storage: SqliteStores) -> None:
     await office.decide(await the_record(office, request), by=ADA)
 
 
-async def test_named_members_of_the_channel_answer_a_question(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_named_members_of_the_channel_answer_a_question(office: Office) -> None:
     office.directory.channels[CHANNEL] = frozenset({ADA, BEN, ROSA})
     office.directory.groups["S00000001"] = frozenset({BEN, OLGA})
     request = await a_request(office, NARROWS, people=[ADA, "S00000001"], **QUESTION)

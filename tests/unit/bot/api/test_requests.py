@@ -28,7 +28,7 @@ from tests.unit.bot.api.program_office import (
     programs_of,
     the_record,
 )
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, Office
 
 DENIES = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not on Fridays."}}
 ALLOWS = {"name": "free", "when": {"program": "ci", "tool": "deploy"}, "then": "allow"}
@@ -45,18 +45,16 @@ ALLOWS = {"name": "free", "when": {"program": "ci", "tool": "deploy"}, "then": "
     ],
 )
 async def test_another_request_needs_another_key(
-    storage: SqliteStores, before: dict[str, Any], changes: dict[str, Any]
+    office: Office, before: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    office = an_office(storage)
     first = await a_request(office, **before)
     with pytest.raises(ApiProblemError) as caught:
         await a_request(office, **{**before, **changes})
     assert (caught.value.code, caught.value.request) == ("idempotency-key-reused", first.id)
 
 
-async def test_a_call_in_other_words_is_the_same_request(storage: SqliteStores) -> None:
+async def test_a_call_in_other_words_is_the_same_request(office: Office) -> None:
     """A newer client may word titles in another way, and a model its reason."""
-    office = an_office(storage)
     first = await a_request(office, why="It is Monday.")
     again = await a_request(office, title="Deploy now", why="It is a Monday.")
     assert (again.id, again.title) == (first.id, first.title)
@@ -71,8 +69,7 @@ async def test_a_program_never_gets_the_request_of_another_one(storage: SqliteSt
     assert caught.value.code == "idempotency-key-reused"
 
 
-async def test_people_decide_and_the_owner_does_not(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_people_decide_and_the_owner_does_not(office: Office) -> None:
     request = await a_request(office)
     record = await the_record(office, request)
     with pytest.raises(NotApproverError):
@@ -89,8 +86,7 @@ async def test_people_decide_and_the_owner_does_not(storage: SqliteStores) -> No
     assert not closed.open
 
 
-async def test_who_is_named_cannot_approve_and_nobody_gains_by_it(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_who_is_named_cannot_approve_and_nobody_gains_by_it(office: Office) -> None:
     request = await a_request(office, a_caller(requester="named"), requested_for=ADA)
     assert request.requesters == (OLGA, ADA)
     record = await the_record(office, request)
@@ -127,14 +123,17 @@ async def test_who_is_named_cannot_approve_and_nobody_gains_by_it(storage: Sqlit
     ],
 )  # fmt: skip
 async def test_what_the_key_does_not_allow_is_refused(
-    storage: SqliteStores, caller: dict[str, Any], changes: dict[str, Any], code: str
+    storage: SqliteStores,
+    office: Office,
+    caller: dict[str, Any],
+    changes: dict[str, Any],
+    code: str,
 ) -> None:
     """Check 9, for tools and channels."""
-    office = an_office(storage)
     with pytest.raises(ApiProblemError) as caught:
         await a_request(office, a_caller(**caller), **changes)
     assert caught.value.code == code
-    assert await storage.approvals.count({"status": "pending"}) == 0
+    assert await office.storage.approvals.count({"status": "pending"}) == 0
 
 
 @pytest.mark.parametrize(("rule", "act"), [(ALLOWS, "decided"), (DENIES, "denied")])
@@ -150,8 +149,7 @@ async def test_i12_a_rule_that_decides_is_on_record_also_after_a_death(
     assert {*await acts_of(second, record)} == {"requested", act}
 
 
-async def test_too_many_undecided_requests_are_refused(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_too_many_undecided_requests_are_refused(office: Office) -> None:
     limits = a_caller().program.limits.changed(pending=2)
     caller = a_caller(limits=limits)
     for key in ("a", "b"):
@@ -162,8 +160,7 @@ async def test_too_many_undecided_requests_are_refused(storage: SqliteStores) ->
     await a_request(office, caller, key="a")  # a known key is answered all the same
 
 
-async def test_a_group_shares_a_thread_and_its_requesters(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_group_shares_a_thread_and_its_requesters(office: Office) -> None:
     where = {"where": {"group": "run-7"}}
     caller = a_caller(requester="named")
     first = await a_request(office, caller, key="a", requested_for=ADA, **where)
@@ -207,8 +204,7 @@ async def test_a_group_without_a_card_has_no_message(storage: SqliteStores) -> N
     assert (office.notices.groups, office.notifier.cards) == ([], {})
 
 
-async def test_a_group_whose_first_message_failed_gets_it_later(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_group_whose_first_message_failed_gets_it_later(office: Office) -> None:
     office.notices.is_down = True
     request = await a_request(office, where={"group": "run-9"})
     assert office.notifier.cards == {}
@@ -234,9 +230,8 @@ QUESTIONS: list[tuple[dict[str, Any], Any, Any]] = [
 
 @pytest.mark.parametrize(("changes", "given", "told"), QUESTIONS)
 async def test_an_answer_reaches_the_program_as_it_was_given(
-    storage: SqliteStores, changes: dict[str, Any], given: Any, told: Any
+    office: Office, changes: dict[str, Any], given: Any, told: Any
 ) -> None:
-    office = an_office(storage)
     request = await a_request(office, tool=None, arguments=None, **changes)
     record = await the_record(office, request)
     assert record.kind is Kind.QUESTION
@@ -247,8 +242,7 @@ async def test_an_answer_reaches_the_program_as_it_was_given(
     assert after.decision.answer == told
 
 
-async def test_cancelling_ends_a_pending_request_and_nothing_else(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_cancelling_ends_a_pending_request_and_nothing_else(office: Office) -> None:
     programs = programs_of(office)
     request = await a_request(office)
     for _ in range(2):
@@ -264,8 +258,7 @@ async def test_cancelling_ends_a_pending_request_and_nothing_else(storage: Sqlit
     assert caught.value.code == "not-pending"
 
 
-async def test_the_request_of_another_program_is_none(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_the_request_of_another_program_is_none(office: Office) -> None:
     request = await a_request(office)
     for name in (request.id, "apr_" + "0" * 32):
         with pytest.raises(ApiProblemError) as caught:
@@ -273,10 +266,7 @@ async def test_the_request_of_another_program_is_none(storage: SqliteStores) -> 
         assert caught.value.code == "not-found"
 
 
-async def test_a_repeated_call_gets_the_same_rejection_for_ten_minutes(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage)
+async def test_a_repeated_call_gets_the_same_rejection_for_ten_minutes(office: Office) -> None:
     first = await a_request(office, repeat="after_use")
     assert (await a_request(office, repeat="after_use")).id == first.id
     await office.decide(await the_record(office, first), Status.REJECTED, reason="No.")
@@ -300,9 +290,8 @@ async def test_an_expired_request_is_told_as_expired(storage: SqliteStores) -> N
 
 @pytest.mark.parametrize("left", [{"is_deleted": True}, {"is_guest": True}])
 async def test_a_pending_request_stays_and_says_that_its_owner_left(
-    storage: SqliteStores, left: dict[str, bool]
+    office: Office, left: dict[str, bool]
 ) -> None:
-    office = an_office(storage)
     request = await a_request(office)
     office.directory.add(OLGA, **left)
     await office.attendance.look_who_asked(OLGA)
@@ -313,16 +302,14 @@ async def test_a_pending_request_stays_and_says_that_its_owner_left(
     assert (await the_record(office, request)).status is Status.APPROVED
 
 
-async def test_an_owner_need_not_be_in_the_channel(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_an_owner_need_not_be_in_the_channel(office: Office) -> None:
     office.directory.channels[CHANNEL] = frozenset({ADA, BEN})
     request = await a_request(office)
     await office.attendance.look_who_asked(OLGA)
     assert (await the_record(office, request)).requester_gone == ""
 
 
-async def test_the_address_of_a_request_is_that_of_its_card(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_the_address_of_a_request_is_that_of_its_card(office: Office) -> None:
     request = await a_request(office)
     ts = (await the_record(office, request)).thread_card.ts
     assert (await programs_of(office).link(request.id)).endswith(ts)
@@ -332,9 +319,8 @@ async def test_the_address_of_a_request_is_that_of_its_card(storage: SqliteStore
 
 @pytest.mark.parametrize(("multiple", "told"), [(False, "staging"), (True, ["staging"])])
 async def test_a_choice_reaches_the_program_by_its_value(
-    storage: SqliteStores, multiple: bool, told: Any
+    office: Office, multiple: bool, told: Any
 ) -> None:
-    office = an_office(storage)
     options = [{"value": name, "label": name.title()} for name in ("staging", "production")]
     changes: dict[str, Any] = {"kind": "choice", "options": options, "multiple": multiple}
     request = await a_request(office, tool=None, arguments=None, **changes)

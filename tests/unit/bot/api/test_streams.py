@@ -13,8 +13,9 @@ import aiohttp
 from bot.records.approval import Status
 from tests.support.halves import later
 from tests.support.stores import SqliteStores
-from tests.unit.bot.api.program_office import a_request, an_office, programs_of
+from tests.unit.bot.api.program_office import a_request, programs_of
 from tests.unit.bot.api.programs import Doorstep, doorstep
+from tests.unit.bot.office import Office
 
 REQUESTS = 200
 CUTS = 10
@@ -52,11 +53,11 @@ class Reader:
 @later
 async def test_15_the_last_state_of_each_request_arrives_over_ten_cuts(
     storage: SqliteStores,
+    office: Office,
 ) -> None:
-    office = an_office(storage)
     programs = programs_of(office)
     names: list[str] = []
-    async with doorstep(storage=storage, clock=office.clock, programs=programs) as step:
+    async with doorstep(storage=office.storage, clock=office.clock, programs=programs) as step:
         reader = Reader(step, await step.key("ci", id="prg_1"))
 
         async def decide() -> None:
@@ -65,7 +66,7 @@ async def test_15_the_last_state_of_each_request_arrives_over_ten_cuts(
                 names.append((await a_request(office, key=str(number))).id)
                 await asyncio.sleep(0)
                 status = Status.REJECTED if number % 3 else Status.APPROVED
-                await office.decide(await storage.approvals.get(names[-1]), status)
+                await office.decide(await office.storage.approvals.get(names[-1]), status)
                 await asyncio.sleep(0)
 
         async with asyncio.timeout(120):
@@ -75,7 +76,7 @@ async def test_15_the_last_state_of_each_request_arrives_over_ten_cuts(
             await deciding
             await reader.read(until=REQUESTS)
     for name in names:
-        record = await storage.approvals.get(name)
+        record = await office.storage.approvals.get(name)
         assert reader.states[name] == (record.shown_revision, str(record.status))
 
 

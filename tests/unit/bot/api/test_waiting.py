@@ -25,8 +25,7 @@ from tests.unit.bot.api.program_office import (
 from tests.unit.bot.office import ADA, Office
 
 
-async def test_a_revision_is_waited_for(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_revision_is_waited_for(office: Office) -> None:
     request = await a_request(office)
     at_once = await programs_of(office).get(a_caller(), request.id, wait_s=50, after=0)
     assert at_once.status == "pending"
@@ -53,8 +52,7 @@ class SlowReads(ProgramRequests):
         return read
 
 
-async def test_a_decision_between_reading_and_waiting_is_not_missed(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_decision_between_reading_and_waiting_is_not_missed(office: Office) -> None:
     request, other = await a_request(office, key="a"), await a_request(office, key="b")
     programs = programs_of(office)
     before = asyncio.create_task(programs.get(a_caller(), other.id, wait_s=50))  # the hub looks
@@ -94,9 +92,8 @@ async def test_a_change_is_worked_out_once_for_all_who_wait(
     assert directory.looked_up <= 3
 
 
-async def test_nobody_is_left_in_the_hub(storage: SqliteStores) -> None:
+async def test_nobody_is_left_in_the_hub(office: Office) -> None:
     """Check 7: of callers that got their answer, ran out of time, or left."""
-    office = an_office(storage)
     request, programs = await a_request(office), programs_of(office)
     calls = [
         asyncio.create_task(programs.get(a_caller(), request.id, wait_s=wait_s))
@@ -111,8 +108,7 @@ async def test_nobody_is_left_in_the_hub(storage: SqliteStores) -> None:
     assert programs.waiters.held == 0
 
 
-async def test_a_stop_answers_all_who_wait(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_stop_answers_all_who_wait(office: Office) -> None:
     request, programs = await a_request(office), programs_of(office)
     waiting = asyncio.create_task(programs.get(a_caller(), request.id, wait_s=50))
     await asyncio.sleep(0)
@@ -121,8 +117,7 @@ async def test_a_stop_answers_all_who_wait(storage: SqliteStores) -> None:
     assert (await programs.get(a_caller(), request.id, wait_s=50)).status == "pending"
 
 
-async def test_a_feed_tells_the_newest_state_of_each_request(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_feed_tells_the_newest_state_of_each_request(office: Office) -> None:
     programs = programs_of(office)
     first, second = await a_request(office, key="a"), await a_request(office, key="b")
     async with programs.changed_since(a_caller(), office.clock() - 1) as feed:
@@ -137,8 +132,7 @@ async def test_a_feed_tells_the_newest_state_of_each_request(storage: SqliteStor
         assert await feed.next(timeout_s=9) is None
 
 
-async def test_a_list_has_the_requests_of_the_program_newest_first(storage: SqliteStores) -> None:
-    office = an_office(storage)
+async def test_a_list_has_the_requests_of_the_program_newest_first(office: Office) -> None:
     programs, names = programs_of(office), []
     for number in range(5):
         where = {"group": f"g{number % 2}"}
