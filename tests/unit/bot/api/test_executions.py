@@ -195,7 +195,6 @@ async def test_a_decision_is_too_old_after_its_time(office: Office) -> None:
 
 
 async def test_i12_a_start_that_came_too_late_is_on_record_also_after_a_death(
-    storage: SqliteStores,
     office: Office,
 ) -> None:
     request = await approved(office)
@@ -346,7 +345,6 @@ async def test_run_again_leaves_the_decision_as_it_was_recorded(office: Office) 
     [("ran", Status.ANSWERED, "ran"), ("again", Status.APPROVED, "ready")],
 )
 async def test_an_answer_counts_also_if_the_process_died_while_it_asked(
-    storage: SqliteStores,
     office: Office,
     monkeypatch: pytest.MonkeyPatch,
     choice: str,

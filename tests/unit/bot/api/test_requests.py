@@ -123,7 +123,6 @@ async def test_who_is_named_cannot_approve_and_nobody_gains_by_it(office: Office
     ],
 )  # fmt: skip
 async def test_what_the_key_does_not_allow_is_refused(
-    storage: SqliteStores,
     office: Office,
     caller: dict[str, Any],
     changes: dict[str, Any],

@@ -7,7 +7,6 @@ from typing import Any
 
 from bot.maintenance.retention import Forgetting, Retention
 from bot.records.approval import Status
-from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import a_caller, a_request, acts_of, the_record
 from tests.unit.bot.office import ADA, Office
 
@@ -34,10 +33,7 @@ async def test_what_is_over_and_old_is_deleted(office: Office) -> None:
     assert await acts_of(office, await the_record(office, young)) == ["requested"]
 
 
-async def test_a_key_names_its_newest_request_when_older_ones_are_deleted(
-    storage: SqliteStores,
-    office: Office,
-) -> None:
+async def test_a_key_names_its_newest_request_when_older_ones_are_deleted(office: Office) -> None:
     await office.storage.programs.add_key(a_caller().key)
     first = await a_request(office, repeat="after_use")
     await office.decide(await the_record(office, first), Status.REJECTED, by=ADA)

@@ -12,7 +12,6 @@ import aiohttp
 
 from bot.records.approval import Status
 from tests.support.halves import later
-from tests.support.stores import SqliteStores
 from tests.unit.bot.api.program_office import a_request, programs_of
 from tests.unit.bot.api.programs import Doorstep, doorstep
 from tests.unit.bot.office import Office
@@ -51,10 +50,7 @@ class Reader:
 
 
 @later
-async def test_15_the_last_state_of_each_request_arrives_over_ten_cuts(
-    storage: SqliteStores,
-    office: Office,
-) -> None:
+async def test_15_the_last_state_of_each_request_arrives_over_ten_cuts(office: Office) -> None:
     programs = programs_of(office)
     names: list[str] = []
     async with doorstep(storage=office.storage, clock=office.clock, programs=programs) as step:

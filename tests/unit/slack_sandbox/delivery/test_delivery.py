@@ -48,6 +48,28 @@ async def a_door(sandbox: Sandbox, *answers: web.Response) -> AsyncIterator[Door
     await runner.cleanup()
 
 
+async def an_address(sandbox: Sandbox) -> str:
+    client = AsyncWebClient(token=sandbox.app_token, base_url=sandbox.api_url)
+    answer = await client.apps_connections_open(app_token=sandbox.app_token)
+    return str(answer["url"])
+
+
+@asynccontextmanager
+async def sockets_of(
+    sandbox: Sandbox, number: int
+) -> AsyncIterator[list[aiohttp.ClientWebSocketResponse]]:
+    async with aiohttp.ClientSession() as session:
+        opened = []
+        for _ in range(number):
+            socket = await session.ws_connect(await an_address(sandbox))
+            await socket.receive_json()
+            opened.append(socket)
+        await sandbox.until(lambda: sandbox.connections == number)
+        yield opened
+        for socket in opened:
+            await socket.close()
+
+
 async def test_events_are_retried_three_times_and_say_why(sandbox: Sandbox) -> None:
     async with a_door(sandbox, *(web.Response(status=500) for _ in range(4))) as door:
         await sandbox.say(ROSA, OPS, "hello")
@@ -105,8 +127,7 @@ async def test_silent_app_times_out() -> None:
 
 
 async def test_ticket_works_once(sandbox: Sandbox) -> None:
-    client = AsyncWebClient(token=sandbox.app_token, base_url=sandbox.api_url)
-    url = (await client.apps_connections_open(app_token=sandbox.app_token))["url"]
+    url = await an_address(sandbox)
     async with aiohttp.ClientSession() as session:
         async with session.ws_connect(url) as socket:
             assert (await socket.receive_json())["type"] == "hello"
@@ -116,15 +137,7 @@ async def test_ticket_works_once(sandbox: Sandbox) -> None:
 
 
 async def test_each_envelope_goes_to_one_socket_and_is_sent_again(sandbox: Sandbox) -> None:
-    client = AsyncWebClient(token=sandbox.app_token, base_url=sandbox.api_url)
-    async with aiohttp.ClientSession() as session:
-        sockets = []
-        for _ in range(2):
-            url = (await client.apps_connections_open(app_token=sandbox.app_token))["url"]
-            socket = await session.ws_connect(url)
-            await socket.receive_json()
-            sockets.append(socket)
-        await sandbox.until(lambda: sandbox.is_connected)
+    async with sockets_of(sandbox, 2) as sockets:
         await sandbox.say(ROSA, OPS, "hello")
         first = await sockets[1].receive_json()
         await sockets[1].close()
@@ -134,14 +147,7 @@ async def test_each_envelope_goes_to_one_socket_and_is_sent_again(sandbox: Sandb
         assert first["payload"] == again["payload"]
         await sockets[0].send_json({"envelope_id": again["envelope_id"]})
         await sandbox.until(lambda: sandbox.is_idle)
-        await sockets[0].close()
     assert sandbox.lost_events == []
-
-
-async def an_address(sandbox: Sandbox) -> str:
-    client = AsyncWebClient(token=sandbox.app_token, base_url=sandbox.api_url)
-    answer = await client.apps_connections_open(app_token=sandbox.app_token)
-    return str(answer["url"])
 
 
 async def test_eleventh_socket_is_sent_away(sandbox: Sandbox) -> None:

@@ -6,16 +6,14 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import pytest
-from slack_sdk.web.async_client import AsyncWebClient
 
 from slack_sandbox import ADA, OPS, ROSA, RefusedError, Sandbox
 from slack_sandbox.delivery.http import Parcel
-from tests.unit.slack_sandbox.delivery.test_delivery import Door, a_door
+from tests.unit.slack_sandbox.delivery.test_delivery import Door, a_door, sockets_of
 
 
 class Pause:
@@ -202,24 +200,6 @@ async def test_time_to_acknowledge_is_measured(sandbox: Sandbox, door: Door) -> 
 
 
 # ---- sockets ------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def sockets_of(
-    sandbox: Sandbox, number: int
-) -> AsyncIterator[list[aiohttp.ClientWebSocketResponse]]:
-    client = AsyncWebClient(token=sandbox.app_token, base_url=sandbox.api_url)
-    async with aiohttp.ClientSession() as session:
-        opened = []
-        for _ in range(number):
-            url = (await client.apps_connections_open(app_token=sandbox.app_token))["url"]
-            socket = await session.ws_connect(url)
-            await socket.receive_json()
-            opened.append(socket)
-        await sandbox.until(lambda: sandbox.connections == number)
-        yield opened
-        for socket in opened:
-            await socket.close()
 
 
 async def answer_all(
