@@ -137,8 +137,7 @@ async def test_mention_comes_twice_with_different_event_ids(office: Office) -> N
     assert office.sandbox.lost_events == []
 
 
-async def test_click_modal_errors_then_ok(office: Office) -> None:
-    sandbox = office.sandbox
+async def test_click_modal_errors_then_ok(office: Office, sandbox: Sandbox) -> None:
     view = await an_open_modal(office)
     office.answer = {"response_action": "errors", "errors": {"version": "No such version."}}
     wrong = await sandbox.submit(ADA, view, {"version": "9"})
@@ -236,8 +235,7 @@ async def test_command_answers_privately(office: Office) -> None:
         await office.sandbox.command(ADA, OPS, "/other")
 
 
-async def test_direct_message_has_no_mention_event(office: Office) -> None:
-    sandbox = office.sandbox
+async def test_direct_message_has_no_mention_event(office: Office, sandbox: Sandbox) -> None:
     await sandbox.say(ROSA, sandbox.dm_id(ROSA), "@countersign hello")
     await sandbox.until(lambda: office.bodies("message"))
     assert office.bodies("message")[0]["event"]["channel_type"] == "im"
@@ -250,8 +248,7 @@ async def test_channel_without_the_bot_is_silent(office: Office) -> None:
     assert {body["event"]["channel"] for body in office.bodies("app_mention")} == {OPS}
 
 
-async def test_edit_and_deletion_are_told(office: Office) -> None:
-    sandbox = office.sandbox
+async def test_edit_and_deletion_are_told(office: Office, sandbox: Sandbox) -> None:
     ts = await sandbox.say(ROSA, OPS, "helo")
     await sandbox.edit(ROSA, OPS, ts, "hello")
     await sandbox.remove(OPS, ts)
@@ -267,8 +264,7 @@ async def test_edit_and_deletion_are_told(office: Office) -> None:
     assert deleted["deleted_ts"] == ts
 
 
-async def test_response_url_works_five_times(office: Office) -> None:
-    sandbox = office.sandbox
+async def test_response_url_works_five_times(office: Office, sandbox: Sandbox) -> None:
     card = await a_posted_card(office)
     url = sandbox.payload_of_click(ADA, OPS, card["ts"], "approve")["response_url"]
     webhook = AsyncWebhookClient(url)
@@ -286,8 +282,7 @@ async def test_response_url_works_five_times(office: Office) -> None:
     assert (late.status_code, "used_url" in late.body) == (404, True)
 
 
-async def test_ephemeral_button_has_no_message(office: Office) -> None:
-    sandbox = office.sandbox
+async def test_ephemeral_button_has_no_message(office: Office, sandbox: Sandbox) -> None:
     ts = (
         await office.app.client.chat_postEphemeral(
             channel=OPS, user=ADA, text="psst", blocks=a_card()
