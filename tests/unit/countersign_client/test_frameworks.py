@@ -15,6 +15,21 @@ from tests.support.halves import first_rows
 ROOT = Path(__file__).parents[3]
 
 
+def stderr_of_import(module: str, distribution: str, version: str, *folders: Path) -> str:
+    """What an import of an adapter says, where such a version is in the last of the folders."""
+    info = folders[-1] / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n", "utf-8")
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", f"import countersign_client.adapters.{module}"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr
+
+
 @pytest.mark.parametrize(
     ("module", "distribution", "version", "wanted"),
     first_rows(
@@ -32,33 +47,14 @@ ROOT = Path(__file__).parents[3]
 def test_an_unknown_version_is_refused_at_import(
     tmp_path: Path, module: str, distribution: str, version: str, wanted: str
 ) -> None:
-    info = tmp_path / f"{distribution.replace('-', '_')}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n", "utf-8")
-    done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", f"import countersign_client.adapters.{module}"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    last = done.stderr.splitlines()[-1]
+    last = stderr_of_import(module, distribution, version, ROOT, tmp_path).splitlines()[-1]
     assert "UnsupportedVersion: This adapter needs" in last
     assert wanted in last
 
 
 def test_the_package_of_the_bot_is_not_taken_for_that_of_openai(tmp_path: Path) -> None:
-    info = tmp_path / "openai_agents-0.24.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Name: openai-agents\nVersion: 0.24.0\n", "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", "import countersign_client.adapters.openai_agents"],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "hides the package `agents` of openai-agents" in done.stderr
+    said = stderr_of_import("openai_agents", "openai-agents", "0.24.0", ROOT, tmp_path)
+    assert "hides the package `agents` of openai-agents" in said
 
 
 def test_a_missing_framework_is_named_with_its_extra() -> None:
