@@ -61,8 +61,8 @@ async def pending_of(office: Office) -> list[Approval]:
 def next_process(office: Office, storage: SqliteStores) -> Office:
     """Another process takes over; Slack shows what it showed."""
     office.queue.drop()
-    parts = {"clock": office.clock, "notifier": office.notifier, "owner": "b"}
-    return an_office(storage, ASKS, turns_of_model=PAYS, **parts)
+    parts: dict[str, Any] = {"clock": office.clock, "notifier": office.notifier}
+    return an_office(storage, ASKS, turns_of_model=PAYS, owner="b", **parts)
 
 
 async def refusal(office: Office, caller: ApiCaller = CI, **changes: Any) -> str:
