@@ -103,12 +103,6 @@ async def test_agents_by_name_by_id_and_for_the_rest(town: Town, channel: str, n
     assert await town.wait(catalog, a_thread(channel)) == name
 
 
-async def test_ids_alone_need_no_look_up(town: Town) -> None:
-    catalog = town.catalog(C3=an_agent("third"), every=an_agent("rest", call("pay", {"amount": 1})))
-    assert await town.wait(catalog, a_thread("C1")) == "rest"
-    assert town.asked == []
-
-
 async def test_without_a_default_nobody_works_and_says_so(town: Town) -> None:
     catalog = town.catalog(finance=an_agent("money"))
     runner = await catalog.runner(a_thread("C2"))
@@ -200,21 +194,6 @@ async def test_edited_arguments_are_checked_by_the_tool_itself(town: Town, addre
 
 def _broken(amount: int) -> str:
     raise RuntimeError(f"no words for {amount}")
-
-
-async def test_an_edited_call_is_told_in_the_words_of_its_tool(town: Town) -> None:
-    @tool(
-        title="Pay {amount} with {password}", preview=lambda amount, password: f"{amount} leave us."
-    )
-    def transfer(amount: int, password: str) -> str:
-        """Transfer."""
-        return f"{amount}{password}"
-
-    boss = ChatModelAgent(name="boss", model=ScriptedModel([]), tools=[transfer])
-    edit = an_edit("agent:boss;tool:transfer:c1", "transfer")
-    checked = await town.catalog(every=boss).check_call(edit, {"amount": 7, "password": "hunter2"})
-    assert checked.title == "Pay 7 with •••• redacted (7 characters)"
-    assert checked.preview == "7 leave us."
 
 
 async def test_a_tool_that_fails_at_its_own_words_takes_the_edit_without_them(

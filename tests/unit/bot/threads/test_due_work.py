@@ -1,23 +1,18 @@
-"""What an attendance hands on: ids to the log, the card to a reminder, look-ups only when due."""
+"""What an attendance hands on: the card to a reminder, refusals to the audit."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
 
 from agents.models import call, say
-from bot.approvals.changes import redrawn
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
-from bot.observability.events import context
-from bot.ports.notifier import Newest
-from bot.ports.people import Person
 from bot.records.approval import Approval, ApprovalMessage
-from tests.support.decided import write
-from tests.support.fakes import FakeDirectory, FakeNotifier
+from tests.support.fakes import FakeNotifier
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office, an_actor
 
@@ -28,16 +23,9 @@ ARCHIVED = DeliveryError("card", "is_archived", took_no_effect=True)
 
 @dataclass
 class AttentiveNotifier(FakeNotifier):
-    """Notes where reminders point, and what the log would say of who draws."""
+    """Notes where reminders point."""
 
     links: list[str] = field(default_factory=list)
-    contexts: list[Mapping[str, str]] = field(default_factory=list)
-
-    async def post_card(
-        self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
-    ) -> ApprovalMessage:
-        self.contexts.append(context())
-        return await super().post_card(approval, message, look_first=look_first, newest=newest)
 
     async def nudge(
         self,
@@ -51,17 +39,6 @@ class AttentiveNotifier(FakeNotifier):
         return await super().nudge(approval, message, look_first=look_first, may_post=may_post)
 
 
-@dataclass
-class CuriousDirectory(FakeDirectory):
-    """Notes who is looked up."""
-
-    looked: list[str] = field(default_factory=list)
-
-    async def person(self, user_id: str) -> Person:
-        self.looked.append(user_id)
-        return await super().person(user_id)
-
-
 async def refusals(storage: SqliteStores) -> list[tuple[str, object]]:
     return [
         (entry.actor_id, entry.detail.get("why"))
@@ -70,47 +47,15 @@ async def refusals(storage: SqliteStores) -> list[tuple[str, object]]:
     ]
 
 
-async def minutes_later(office: Office, minutes: float) -> None:
-    await office.later(minutes=minutes)
-
-
-async def test_what_is_logged_while_a_card_is_drawn_says_whose_it_is(storage: SqliteStores) -> None:
-    notifier = AttentiveNotifier()
-    office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
-    approval = await office.asked(ASK)
-    (ids,) = notifier.contexts
-    assert ids == {
-        **ids,
-        "thread_id": THREAD_ID,
-        "approval_id": approval.approval_id,
-        "interrupt_id": approval.interrupt_id,
-    }
-    assert approval.interrupt_id
-
-
 async def test_a_reminder_links_to_a_card_that_came_only_just_now(storage: SqliteStores) -> None:
     notifier = AttentiveNotifier(failing={"card"}, faults={"card": ARCHIVED})
     office = Office(storage, [PAY, say("Paid.")], notifier=notifier)
     await office.hear(ASK)
     assert (await office.the_approval()).thread_card.ts == ""
     notifier.failing.clear()
-    await minutes_later(office, 15)
+    await office.later(minutes=15)
     assert notifier.links == [(await office.the_approval()).thread_card.ts]
     assert notifier.links != [""]
-
-
-async def test_people_are_looked_up_at_steps_of_the_ladder_and_at_no_other_time(
-    storage: SqliteStores,
-) -> None:
-    directory = CuriousDirectory()
-    office = Office(storage, [PAY, say("Paid.")], directory=directory)
-    approval = await office.asked(ASK)
-    directory.looked.clear()
-    await write(storage.approvals, approval.key, redrawn, now_ms=office.clock())
-    await minutes_later(office, 1)
-    assert directory.looked == []
-    await minutes_later(office, 14)
-    assert directory.looked != []
 
 
 async def test_i12_why_an_edit_was_refused_is_on_record(storage: SqliteStores) -> None:
@@ -145,7 +90,7 @@ async def test_a_reminder_finds_a_requester_who_left_unseen(storage: SqliteStore
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
     office.directory.add(ROSA, is_deleted=True)  # no event has arrived
-    await minutes_later(office, 16)
+    await office.later(minutes=16)
     assert (await office.the_approval()).requester_gone == "workspace"
     office.directory.add(ROSA)
     office.directory.channels[CHANNEL] -= {ROSA}

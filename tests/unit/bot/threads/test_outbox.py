@@ -34,16 +34,6 @@ async def left(office: Office) -> list[EphemeralMessage]:
     return list(await office.storage.ephemeral_messages.due(now_ms=FAR, limit=99))
 
 
-async def test_a_whisper_is_told_after_the_caller_has_gone_on(storage: SqliteStores) -> None:
-    office = Office(storage, [])
-    await tell(office)
-    assert office.notifier.whispers == []
-    assert len(await left(office)) == 1
-    await office.queue.run()
-    assert office.notifier.whispers == [(ADA, "Only you.")]
-    assert await left(office) == []
-
-
 async def test_the_same_answer_is_told_once(storage: SqliteStores) -> None:
     office = Office(storage, [])
     await tell(office)
@@ -123,17 +113,6 @@ async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(storage: Sq
         await office.later(seconds=40)
     assert await left(office) == []
     assert office.notifier.whispers == []
-
-
-async def test_slack_says_when(storage: SqliteStores) -> None:
-    office = Office(storage, [])
-    office.notifier.failing.add("send_ephemeral")
-    office.notifier.faults["send_ephemeral"] = DeliveryError(
-        "x", "y", retry_after=timedelta(seconds=60)
-    )
-    await tell(office)
-    await office.queue.run()
-    assert [message.due_ms for message in await left(office)] == [office.clock() + 60_000]
 
 
 async def test_what_slack_will_never_take_is_left(

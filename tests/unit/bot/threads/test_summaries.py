@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from agents.models import Turn, call, say
@@ -98,17 +96,3 @@ async def test_what_slack_never_takes_is_given_up(storage: SqliteStores) -> None
     office.notices.is_down = False
     await office.hear("<@UBOT> hello", ts="1800000009.000001")
     assert shown(office) == []
-
-
-async def test_a_process_that_died_before_it_was_posted_leaves_it_to_the_next(
-    storage: SqliteStores,
-) -> None:
-    first = Office(storage, [*pays(3), say("Paid.")])
-    await first.hear("<@UBOT> pay Mia")
-    first.notices.is_down = True
-    await decide_all(first, *[Status.APPROVED] * 3)
-    second = Office(storage, [], owner="second", clock=first.clock)
-    second.clock.now_ms += int(timedelta(minutes=30).total_seconds() * 1_000)
-    await second.later()
-    assert shown(second) == [["approved"] * 3]
-    assert (first.ran, second.ran) == ([("pay", ("Mia", a, "card")) for a in (5, 6, 7)], [])

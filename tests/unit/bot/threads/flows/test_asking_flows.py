@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from agents import Agent, AgentEvent, Expired, Runner, ScriptedModel
-from agents.core.cancel import CancelToken
-from agents.graph import END, START, StateGraph, node_interrupt
-from agents.graph.agent import GraphAgent
-from agents.models import say
+from agents import Expired
 from bot.approvals.disclosure import Surface
 from bot.errors import InvalidInputError
 from bot.questions.base import question_of
 from bot.questions.form import edited_digest
 from bot.records.approval import Approval, Decision, Status
-from bot.records.thread import Thread
 from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.support.stores import SqliteStores
-from tests.unit.bot.asked import chosen_digest, filled_digest
 from tests.unit.bot.office import BEN, Office, an_actor
 
 ASK = "<@UBOT> go"
@@ -53,17 +46,6 @@ async def take(office: Office, approval: Approval, *, by: str = BEN, **fields: A
     )
     office.queue.spawn(office.approvals.follow_up(decided))
     await office.queue.run()
-
-
-def filled(values: dict[str, object]) -> Fields:
-    return lambda approval: {
-        "answer": {"values": values},
-        "digest": filled_digest(approval, values),
-    }
-
-
-def chosen(*ids: str) -> Fields:
-    return lambda approval: {"answer": {"selected": [*ids]}, "digest": chosen_digest(approval, ids)}
 
 
 def edited(**changes: object) -> Fields:
@@ -119,59 +101,6 @@ async def test_nobody_answers(storage: SqliteStores, agent: str, says: str) -> N
     assert all(isinstance(outcome, Expired) for outcome in RAN)
     assert says in office.shown()[-1]
     assert office.notifier.cards[approval.approval_id].status is Status.EXPIRED
-
-
-async def test_two_questions_of_a_graph_at_once(storage: SqliteStores) -> None:
-    def make(_: ScriptedModel) -> Agent:
-        def size(_: asking.State) -> asking.State:
-            return {"amount": node_interrupt("How many?", response_type=int)}
-
-        def place(_: asking.State) -> asking.State:
-            return {"output": str(node_interrupt("Where?"))}
-
-        made = StateGraph(asking.State).add_node("size", size).add_node("place", place)
-        for name in ("size", "place"):
-            made.add_edge(START, name).add_edge(name, END)
-        return GraphAgent(made.compile(), "asking")
-
-    office = Office(storage, [], make_agent=make)
-    await office.hear(ASK)
-    first, second = await office.open_approvals()
-    await take(office, second, answer=["Rome"])
-    assert await office.open_approvals() == [await storage.approvals.get(first.approval_id)]
-    await take(office, first, answer={"values": {"answer": 3}})
-    assert office.shown() == ["Rome"]
-
-
-@dataclass
-class Stopping:
-    """A runner whose first run somebody stops, after the model's answer."""
-
-    runner: Runner
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.runner, name)
-
-    async def query(self, *texts: Any, **options: Any) -> AsyncGenerator[AgentEvent, None]:
-        token = CancelToken()
-        token.cancel("after_model")
-        async for event in self.runner.query(*texts, **{**options, "cancel": token}):
-            yield event
-
-
-async def test_stopped_run_asks_nobody_and_goes_on(storage: SqliteStores) -> None:
-    office = an_office(storage, "choose_place")
-    stopping = Stopping(office.runner)
-
-    async def runner_of(_: Thread) -> Any:
-        return stopping
-
-    object.__setattr__(office.turns, "runners", runner_of)
-    approval = await office.asked(ASK)
-    assert approval.tool == "deploy"  # and no card of the stop
-    await take(office, approval, **chosen("s")(approval))
-    assert RAN == [("deploy", "staging")]
-    assert say("Done.").content == office.shown()[-1]
 
 
 @pytest.mark.parametrize("is_other_process", [False, True])

@@ -2,7 +2,6 @@
 
 import pytest
 
-from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
 from bot.approvals.changes import closed
 from bot.approvals.disclosure import Surface
@@ -101,16 +100,6 @@ async def test_a_guest_cannot_answer_a_question(storage: SqliteStores) -> None:
     assert "Guests" in office.notifier.whispers[-1][1]
 
 
-async def test_a_failed_look_up_keeps_the_message(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    office.directory.is_down = True
-    await office.hear(ASK)
-    assert office.model.calls == 0
-    office.directory.is_down = False
-    await office.later(minutes=1)
-    assert office.shown() == ["Hello."]
-
-
 async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     approval = await office.asked(ASK)
@@ -119,37 +108,6 @@ async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     for shown in ("", "0" * 32):
         with pytest.raises(OutdatedCardError):
             await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown=shown)
-
-
-async def test_crash_between_checkpoint_and_record(storage: SqliteStores) -> None:
-    first = Office(storage, [PAY])
-
-    async def dies(*_: object, **__: object) -> frozenset[str]:
-        raise KilledError
-
-    add, storage.approvals.insert = storage.approvals.insert, dies  # type: ignore[method-assign]
-    with pytest.raises(KilledError):
-        await first.hear(ASK)
-    first.queue.drop()
-    storage.approvals.insert = add  # type: ignore[method-assign]
-    second = Office(storage, [say("Paid.")], clock=first.clock)
-    await second.later(minutes=1)
-    approval = await second.the_approval()
-    assert second.notifier.posts == [approval.approval_id]
-    await second.decide(approval)
-    assert len(second.ran) == 1
-
-
-async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:
-    first = Office(storage, [PAY])
-    approval = await first.asked(ASK)
-    second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
-    await second.decide(approval)
-    assert second.ran == []
-    assert "nothing more will run" in second.shown()[-1]
-    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
-    assert stored is not None
-    assert stored.status is CheckpointStatus.CLOSED
 
 
 async def in_doubt(storage: SqliteStores, *words: str) -> tuple[Office, Approval]:
@@ -189,45 +147,6 @@ async def test_an_unclear_doubt_answer_runs_nothing(storage: SqliteStores) -> No
     assert withdrawn.decision is not None
     assert "couldn't be used" in withdrawn.decision.reason
     assert office.notifier.cards[doubt.approval_id].status is Status.CANCELLED
-
-
-async def test_a_lost_lease_stops_the_work(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    await office.inbox.receive(an_incoming(ASK))
-    set_turn = storage.threads.set_turn
-
-    async def lost(*_: object, **__: object) -> bool:
-        return False
-
-    storage.threads.set_turn = lost  # type: ignore[method-assign]
-    await office.threads.work(THREAD_ID)
-    assert office.model.calls == 0
-    storage.threads.set_turn = set_turn  # type: ignore[method-assign]
-    await office.later(minutes=1)
-    assert office.shown() == ["Hello."]
-
-
-async def test_a_text_cut_off_while_it_grew_is_not_said_twice(storage: SqliteStores) -> None:
-    office = Office(storage, [say("One two three four.")])
-
-    async def dies(_: str) -> str:
-        raise KilledError
-
-    stream = office.notifier.stream
-
-    def dying(thread: object, key: str, **more: object) -> object:
-        made = stream(thread, key, **more)  # type: ignore[arg-type]
-        made.finish = dies  # type: ignore[method-assign,assignment]
-        return made
-
-    office.notifier.stream = dying  # type: ignore[method-assign,assignment]
-    with pytest.raises(KilledError):
-        await office.hear(ASK)
-    second = Office(storage, [], clock=office.clock)
-    await second.later(minutes=1)
-    assert second.shown() == ["One two three four."]
-    assert second.notifier.looked == list(second.notifier.texts)
-    assert second.model.calls == 0
 
 
 async def test_a_guest_who_writes_while_the_agent_works_is_refused(storage: SqliteStores) -> None:
@@ -289,24 +208,6 @@ async def test_a_message_older_than_the_question_is_not_its_answer(storage: Sqli
     assert answered is not None
     assert "green" in str(answered.answer)
     assert "tell Ben" in str(office.model.inputs[-1])
-
-
-async def test_a_stalled_worker_does_not_end_the_turn_of_who_took_over(
-    storage: SqliteStores,
-) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    stale = await storage.threads.get(THREAD_ID)
-    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
-    taken = await storage.threads.claim(
-        THREAD_ID, owner="other", now_ms=office.clock(), until_ms=office.clock() + 9_000
-    )
-    assert taken is not None
-    await office.threads._give_up(stale, ZeroDivisionError())
-    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
-    assert stored is not None
-    assert stored.status is CheckpointStatus.PENDING
-    assert len(await office.open_approvals()) == 1
 
 
 async def test_an_approval_that_was_closed_too_early_still_ends_its_interrupt(

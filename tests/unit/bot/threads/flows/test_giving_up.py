@@ -22,7 +22,6 @@ from agents.core.checkpoint import CheckpointStatus
 from agents.core.errors import (
     AgentChangedError,
     CheckpointConflictError,
-    ResumeDataError,
     ResumeError,
 )
 from agents.core.messages import read_log
@@ -205,22 +204,6 @@ async def test_the_next_turn_knows_of_the_one_that_was_given_up(storage: SqliteS
     assert len(read_log([entry])) == 2
 
 
-@pytest.mark.parametrize("step", ["log.append", "threads.set_turn", "checkpoints.close", "say"])
-async def test_a_crash_while_giving_up_is_repeated(storage: SqliteStores, step: str) -> None:
-    office = Office(storage, [PAY, *[DOWN] * 6])
-    await office.hear(ASK)
-    await office.decide(await office.the_approval())
-    crashed = await crashing(office, step)
-    assert crashed
-    second = Office(storage, [], clock=office.clock)
-    await pass_time(second, times=2)
-    assert len([text for text in second.shown() if "couldn't finish" in text]) == 1
-    thread = await storage.threads.get(THREAD_ID)
-    assert (thread.turn_open, thread.due_ms) == (False, None)
-    assert await storage.posts.unfinished(THREAD_ID) == []
-    assert len(await storage.log.load(THREAD_ID, before_turn=2)) == 1
-
-
 class Deadly:
     """Kills the process at one of the points before and after each write, from the last word on."""
 
@@ -251,6 +234,7 @@ async def test_a_turn_that_was_given_up_is_ended_whole_whatever_write_was_the_la
         thread = await storage.threads.get(THREAD_ID)
         assert (thread.turn, thread.turn_open, thread.due_ms) == (1, False, None)
         assert await storage.posts.unfinished(THREAD_ID) == []
+        assert len(await storage.log.load(THREAD_ID, before_turn=2)) == 1
         (approval,) = await of_turn(storage.approvals, f"{THREAD_ID}#1")
         assert approval.open is False
         assert (approval.status is Status.CANCELLED) == is_refused
@@ -279,29 +263,6 @@ async def die_while_giving_up(storage: SqliteStores, plan: Deadly, *, is_refused
     assert len([text for text in first.shown() + second.shown() if "nothing more" in text]) >= 1
     assert len(first.ran + second.ran) == (0 if is_refused else 1)
     return died
-
-
-async def crashing(office: Office, step: str) -> bool:
-    """Play on until the turn is given up, and die at a step of that."""
-    storage = office.storage
-    name, _, method = step.rpartition(".")
-    place: Any = getattr(storage, name) if name else office.notifier
-    whole = getattr(place, method)
-
-    async def dies(*args: object, **more: object) -> object:
-        if await storage.posts.get(f"{THREAD_ID}#1:failed") is None:
-            return await whole(*args, **more)
-        raise KilledError
-
-    setattr(place, method, dies)
-    try:
-        await pass_time(office)
-    except KilledError:
-        return True
-    finally:
-        setattr(place, method, whole)
-        office.queue.drop()
-    return False
 
 
 async def test_the_last_word_is_repeated_until_slack_takes_it(storage: SqliteStores) -> None:
@@ -423,29 +384,6 @@ def refusing(office: Office, error: ResumeError, *, only: str = "") -> None:
             yield event
 
     office.runner.resume_with_params = refuse  # type: ignore[method-assign,assignment]
-
-
-async def test_an_approval_that_was_not_used_does_not_stay_approved(storage: SqliteStores) -> None:
-    office = Office(storage, [[PAY, MORE]])
-    await office.hear(ASK)
-    first, second = await office.open_approvals()
-    await decide(
-        storage.approvals,
-        first.approval_id,
-        Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=first.digest),
-        digest=first.digest,
-    )
-    await storage.threads.wake(THREAD_ID, now_ms=office.clock())
-    claimed = await storage.threads.claim(
-        THREAD_ID, owner="x", now_ms=office.clock(), until_ms=office.clock() + 9_000
-    )
-    assert claimed is not None
-    await office.threads._give_up(claimed, ResumeDataError("broken"))
-    ends = [(first, Status.CANCELLED), (second, Status.SUPERSEDED)]
-    for approval, end in ends:
-        stored = await storage.approvals.get(approval.approval_id)
-        assert (stored.status, stored.open) == (end, False)
-    assert office.ran == []
 
 
 async def test_i12_a_yes_of_which_a_run_was_never_told_is_withdrawn_with_its_turn(

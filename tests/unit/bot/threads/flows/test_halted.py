@@ -13,13 +13,12 @@ from agents import tool
 from agents.agent import Agent
 from agents.chat.agent import ChatModelAgent
 from agents.models import ScriptedModel, call, say
-from bot.records.switch import FreezeScope, ScopeKind
+from bot.records.switch import FreezeScope
 from storage.errors import RecordNotFoundError, StoreUnavailableError
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import CHANNEL, THREAD_ID, Office
+from tests.unit.bot.office import THREAD_ID, Office
 
 HALTED = "I'm halted by "
-LATER = "1800000000.000002"
 
 
 async def freeze(office: Office, scope: FreezeScope | None = None, *, turns: bool = True) -> None:
@@ -35,41 +34,6 @@ async def lift(office: Office) -> None:
 
 def notices(office: Office) -> list[str]:
     return [text for text in office.shown() if text.startswith(HALTED)]
-
-
-async def test_no_turn_begins_and_each_message_is_read_after_the_lifting(
-    storage: SqliteStores,
-) -> None:
-    office = Office(storage, [say("Hello.")])
-    await freeze(office)
-    await office.hear("<@UBOT> hi")
-    await office.hear("<@UBOT> are you there?", ts=LATER)
-    await office.later()
-    assert len(office.shown()) == len(notices(office)) == 1
-    assert office.model.calls == 0
-
-    await lift(office)
-
-    assert office.shown()[-1] == "Hello."
-    assert office.model.calls == 1
-    assert "are you there?" in str(office.model.inputs[0])
-    assert await storage.threads.parked() == []
-
-
-@pytest.mark.parametrize(
-    "scope",
-    [
-        FreezeScope(kind=ScopeKind.AGENT, name="A"),
-        FreezeScope(kind=ScopeKind.CHANNEL, name=CHANNEL),
-    ],
-)
-async def test_a_freeze_of_the_agent_or_channel_holds(
-    storage: SqliteStores, scope: FreezeScope
-) -> None:
-    office = Office(storage, [say("Hello.")])
-    await freeze(office, scope)
-    await office.hear("<@UBOT> hi")
-    assert len(notices(office)) == 1
 
 
 async def test_a_running_turn_stops_before_its_next_request_to_the_model(

@@ -11,15 +11,15 @@ from agents import Agent
 from agents.core.asking.answers import ApprovalResult
 from agents.core.asking.infos import CallInfo, InDoubtInfo
 from agents.graph import END, START, GraphAgent, StateGraph, node_interrupt
-from agents.models import ScriptedModel, Turn, call, say
+from agents.models import ScriptedModel
 from bot.people.approvers import approvers_of
-from bot.records.approval import Kind, Status
+from bot.records.approval import Status
 from bot.records.terms import Group
 from bot.threads.requests import under_policy
 from tests.contract.builders import an_approval
 from tests.support.force import forced, of_settings
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import RULES, THREAD_ID, KilledError, Office
+from tests.unit.bot.office import RULES, Office
 from tests.unit.bot.questions.info_samples import call_fields
 
 NOBODY = replace(RULES, approvers=())
@@ -32,40 +32,6 @@ class State(TypedDict, total=False):
 
     input: str
     output: str
-
-
-LOOK: list[Turn] = [call("look", {"what": "x"}, id="c1"), say("done")]
-
-
-async def acts(office: Office) -> set[str]:
-    wanted = {"allowed", "denied", "requested", "decided", "started", "executed", "doubted"}
-    entries = await office.storage.audit.of_thread(THREAD_ID, limit=100)
-    return {entry.action for entry in entries} & wanted
-
-
-async def test_under_the_policy_of_the_settings_ungated_calls_are_as_they_were(
-    storage: SqliteStores,
-) -> None:
-    force = forced(default={"deny": "must not be asked"})
-    force.is_settings = True
-    office = Office(storage, LOOK, policy=force)
-    await office.hear("<@UBOT> look")
-    assert office.ran == [("look", "x")]
-    assert await acts(office) == {"executed"}
-
-
-async def test_an_allowed_call_whose_process_died_is_a_doubt(storage: SqliteStores) -> None:
-    pay: list[Turn] = [call("pay", {"to": "Ben", "amount": 5}, id="c1"), say("done")]
-    force = forced(groups=GROUPS, defaults={"approve": [{"from": ["sre"]}]})
-    office = Office(storage, pay, policy=force, is_gated=False, dies_in_tools=True)
-    with pytest.raises(KilledError):
-        await office.hear("<@UBOT> pay")
-    office.queue.drop()
-    after = Office(storage, [say("done")], policy=force, is_gated=False, clock=office.clock)
-    await after.later(minutes=1)
-    doubt = await after.the_approval()
-    assert (doubt.kind, doubt.status, after.ran) == (Kind.DOUBT, Status.PENDING, [])
-    assert {"allowed", "started"} <= await acts(after)
 
 
 def a_step(_: ScriptedModel) -> Agent:

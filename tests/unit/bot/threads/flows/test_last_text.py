@@ -178,15 +178,6 @@ async def the_steps(payment: Payment) -> list[tuple[str, str]]:
     return [(store, method) for store, method, _ in life.done]
 
 
-async def test_a_last_text_is_said_from_the_journal_and_put_on_no_record(payment: Payment) -> None:
-    steps = await the_steps(payment)
-    said = steps.index(SAID)
-    assert steps[said - 1] == APPEND
-    assert steps[said + 1 : said + 3] == [("log", "append"), ("checkpoints", "close")]
-    assert "posts" not in {store for store, _ in steps}
-    await payment.expect_one_text()
-
-
 @pytest.mark.parametrize("is_brief", [True, False], ids=["brief", "grows"])
 @pytest.mark.parametrize("is_after", first(1, [False, True]), ids=["before", "after"])
 async def test_a_last_text_stands_once_wherever_its_bot_dies(
@@ -294,18 +285,6 @@ async def test_a_turn_that_is_given_up_is_told_though_its_bot_dies_meanwhile(ste
         office.queue.drop()
         await payment.goes_on(*[Planned() for _ in range(4)], dies(step, is_after=True))
         assert list(payment.notifier.texts) == [KEY, f"{THREAD_ID}#1:failed"]
-
-
-async def test_what_another_bot_says_is_on_record(payment: Payment) -> None:
-    """It may have been said before, in a way that this one knows nothing of."""
-    await payment.asked(Planned())
-    life = Planned()
-    other = payment.office(life, "other")
-    await other.decide(await other.the_approval())
-    steps = [(store, method) for store, method, _ in life.done]
-    assert steps.index(("posts", "add")) < steps.index(SAID) < steps.index(("posts", "finish"))
-    assert payment.notifier.looked == []
-    await payment.expect_one_text()
 
 
 async def test_what_slack_never_takes_is_marked_and_ends_its_run(payment: Payment) -> None:

@@ -13,7 +13,6 @@ from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Allow, RulePolicy
 from bot.errors import ApprovalClosedError, NotApproverError, RefusalError
-from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
 from bot.records.approval_queries import of_turn
 from bot.records.switch import FreezeScope, ScopeKind
@@ -21,12 +20,10 @@ from bot.slack.cards.card_for import card_for
 from bot.threads.runs.calls import Calls
 from storage.documents import update
 from tests.support.stores import SqliteStores
-from tests.unit.bot.counter_stage import Counter, a_click, a_counter, a_submission, typed
 from tests.unit.bot.office import ADA, BEN, GUS, ROOT, ROSA, KilledError, Office, an_actor
 from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
-PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
 ALL = FreezeScope()
 PAYING = FreezeScope(kind=ScopeKind.TOOL, name="pay")
@@ -51,17 +48,6 @@ async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Of
     await freeze(office)
     await office.decide(approval, by=ADA)
     return office, await storage.approvals.get(approval.approval_id)
-
-
-async def test_a_restart_forgets_no_parked_call(storage: SqliteStores) -> None:
-    first, _ = await frozen_and_approved(storage, PAY)
-    first.queue.drop()
-    second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
-    second.clock.forward(minutes=5)
-    await second.later()
-    assert second.ran == []
-    await lift(second)
-    assert (len(second.ran), second.shown()[-1]) == (1, "Paid.")
 
 
 async def test_a_decision_that_has_become_too_old_is_asked_anew_after_the_lifting(
@@ -90,75 +76,10 @@ async def test_another_freeze_keeps_a_call_parked(storage: SqliteStores) -> None
     assert (await office.acts()).count("parked") == 2
 
 
-async def test_of_two_calls_the_other_one_can_be_decided_meanwhile(storage: SqliteStores) -> None:
-    office = Office(storage, [[PAY, PAY_BEN], say("Both.")])
-    await office.hear(ASK)
-    first, second = await office.open_approvals()
-    await freeze(office)
-    await office.decide(first, by=ADA)
-    await office.decide(second, by=ADA)
-    assert office.ran == []
-    await lift(office)
-    assert len(office.ran) == 2
-    assert office.shown()[-1] == "Both."
-
-
-async def parked_at_counter(storage: SqliteStores) -> tuple[Counter, Approval]:
-    counter = await a_counter(storage, PAY, say("I see."))
-    approval = await counter.office.the_approval()
-    await freeze(counter.office)
-    await counter.office.decide(approval, by=ADA)
-    return counter, await storage.approvals.get(approval.approval_id)
-
-
 def buttons(approval: Approval) -> list[str]:
     blocks = card_for(approval, approvers_text="").blocks
     rows = [block["elements"] for block in blocks if block["type"] == "actions"]
     return [element["action_id"] for row in rows for element in row]
-
-
-async def test_a_requester_withdraws_a_parked_call(storage: SqliteStores) -> None:
-    counter, approval = await parked_at_counter(storage)
-    office = counter.office
-    assert buttons(approval) == [ActionId.REJECT, ActionId.WITHDRAW]
-    await counter.send(a_click(approval, ActionId.WITHDRAW, ROSA))
-    assert counter.views.opened[-1]["callback_id"] == ActionId.WITHDRAW_MODAL
-
-    sent = a_submission(approval, ActionId.WITHDRAW_MODAL, typed("reason", "use 6"), ROSA)
-    assert (await counter.send(sent)).body == ""
-
-    assert office.shown()[-1] == "I see."
-    assert "withdrawn by the requester" in str(office.model.inputs[-1])
-    approval = await storage.approvals.get(approval.approval_id)
-    assert (approval.status, approval.open) == (Status.WITHDRAWN, False)
-    card = card_for(office.notifier.cards[approval.approval_id], approvers_text="")
-    assert "*Withdrawn by <@UROSA>*" in shown(card.blocks)
-    assert "The bank is down." not in shown(card.blocks)
-    assert buttons(approval) == []
-    assert (await office.acts()).count("withdrawn") == 1
-    assert (await storage.threads.parked()) == []
-    await lift(office)
-    assert office.ran == []
-
-
-async def test_an_approver_rejects_a_parked_call_with_a_reason(storage: SqliteStores) -> None:
-    counter, approval = await parked_at_counter(storage)
-    office = counter.office
-    await counter.send(a_click(approval, ActionId.REJECT, BEN))
-    assert counter.views.opened[-1]["callback_id"] == ActionId.REJECT_MODAL
-    sent = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "Not today."), BEN)
-    assert (await counter.send(sent)).body == ""
-
-    assert "Not today." in str(office.model.inputs[-1])
-    approval = await storage.approvals.get(approval.approval_id)
-    assert (approval.status, approval.open) == (Status.REJECTED, False)
-    assert approval.decision is not None
-    assert (approval.decision.by, approval.decision.reason) == (BEN, "Not today.")
-    assert "*Rejected by <@UBEN>*" in shown(card_for(approval, approvers_text="").blocks)
-    assert (await office.acts()).count("decided") == 2
-    assert (await office.acts()).count("voted") == 2
-    await lift(office)
-    assert office.ran == []
 
 
 async def reject(office: Office, approval: Approval, by: str) -> Approval:

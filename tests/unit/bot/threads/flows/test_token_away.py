@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from agents.models import call, say
-from bot.errors import REFUSALS, DeliveryError, OutdatedCardError
-from bot.records.approval import Approval, Status
+from bot.errors import DeliveryError, OutdatedCardError
+from bot.records.approval import Status
 from bot.slack.calls import Addresses
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_refusals import later
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, THREAD_ID, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -32,37 +32,6 @@ def refuse(office: Office, reason: str = "token_revoked") -> None:
 def accept(office: Office) -> None:
     office.notifier.failing.clear()
     office.notifier.is_refused = False
-
-
-async def refused_after_decision(storage: SqliteStores) -> tuple[Office, Approval]:
-    office = Office(storage, [PAY, say("Paid.")])
-    approval = await office.asked(ASK)
-    refuse(office)
-    await office.decide(approval)
-    return office, approval
-
-
-@pytest.mark.parametrize("reason", sorted(REFUSALS))
-def test_a_refusal_of_the_app_is_not_permanent(reason: str) -> None:
-    error = DeliveryError("chat.update", reason)
-    assert error.is_refusal
-    assert not error.is_permanent
-    assert not DeliveryError("chat.update", "is_archived").is_refusal
-
-
-async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
-    storage: SqliteStores,
-) -> None:
-    office, approval = await refused_after_decision(storage)
-    for _ in range(8):
-        await later(office, seconds=600)
-    accept(office)
-    await office.approvals.attendance.catch_up()
-    assert await office.threads.catch_up() == [THREAD_ID]
-    assert await office.threads.catch_up() == []
-    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
-    await office.later()
-    assert office.shown() == ["Paid."]
 
 
 async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteStores) -> None:
@@ -134,16 +103,6 @@ async def test_an_allowed_click_is_told_that_it_counts(
     assert len(office.ran) == 1
     ((address, text),) = office.notifier.responses
     assert (address, text.startswith("Your decision counts.")) == (URL, True)
-
-
-async def test_an_allowed_click_is_answered_by_its_card_alone(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Paid.")])
-    await office.hear(ASK)
-    click = {**a_click(await office.the_approval(), "countersign:approve"), "response_url": URL}
-    await Counter.on(office).send(click)
-    assert len(office.ran) == 1
-    assert office.notifier.responses == []
-    assert office.notifier.whispers == []
 
 
 @pytest.mark.parametrize("is_drawn", [False, True])
@@ -233,24 +192,15 @@ async def test_an_answer_without_a_record_waits_for_its_turn(
     assert "private message dropped: chat.postEphemeral: ratelimited" in caplog.text
 
 
-async def test_an_answer_without_an_address_waits_for_the_token(storage: SqliteStores) -> None:
-    office = Office(storage, [])
-    refuse(office)
-    await office.outbox.send_ephemeral(
-        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1"
-    )
-    await office.queue.run()
-    accept(office)
-    await later(office, seconds=60)
-    assert office.notifier.whispers == [(ADA, "No.")]
-
-
-async def test_an_address_that_fails_leaves_the_answer_to_the_token(storage: SqliteStores) -> None:
+@pytest.mark.parametrize("address", ["", URL], ids=["no address", "an address that fails"])
+async def test_an_answer_that_no_address_takes_waits_for_the_token(
+    storage: SqliteStores, address: str
+) -> None:
     office = Office(storage, [])
     refuse(office)
     office.notifier.failing.add("respond")
     await office.outbox.send_ephemeral(
-        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
+        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=address
     )
     await office.queue.run()
     accept(office)

@@ -101,14 +101,6 @@ class Payment:
         return [entry.action for entry in entries].count("started")
 
 
-async def test_a_quick_call_draws_its_end_alone(storage: SqliteStores) -> None:
-    payment = await Payment.approved(storage)
-    await payment.start()
-    assert payment.drawn == []
-    await payment.end()
-    assert payment.drawn == [payment.approval.approval_id]
-
-
 async def test_a_slow_call_draws_that_it_runs(storage: SqliteStores) -> None:
     payment = await Payment.approved(storage, SLOW)
     await payment.start()
@@ -117,15 +109,6 @@ async def test_a_slow_call_draws_that_it_runs(storage: SqliteStores) -> None:
     assert payment.drawn == [payment.approval.approval_id]
     await payment.end()
     assert (await payment.state(), len(payment.drawn)) == (ExecutionState.ENDED, 2)
-
-
-async def test_nothing_is_drawn_any_more_of_a_turn_that_is_forgotten(storage: SqliteStores) -> None:
-    payment = await Payment.approved(storage, SLOW)
-    await payment.start()
-    (task,) = payment.records._turns[TURN].showing.values()
-    payment.records.forget(await storage.threads.get(THREAD_ID))
-    await asyncio.wait([task])
-    assert payment.drawn == []
 
 
 def _failing(calls: Calls, step: str) -> Callable[[], None]:
@@ -153,17 +136,6 @@ async def test_without_a_record_nothing_starts_and_the_decision_stays(
     assert (await payment.state(), await payment.started()) == (ExecutionState.READY, 0)
     assert isinstance(await payment.start(), dict)
     assert await payment.started() == 1
-
-
-async def test_a_start_that_led_to_nothing_may_be_repeated_by_another_process(
-    storage: SqliteStores,
-) -> None:
-    payment = await Payment.approved(storage)
-    await payment.start()  # its process dies before the journal
-    await payment.taken_over()
-    assert isinstance(await payment.start(), dict)
-    [newest] = payment.records.watched(TURN)
-    assert (newest.execution.state, newest.execution.runner) == (ExecutionState.STARTED, "second")
 
 
 async def test_a_process_that_stood_still_parks_no_call_that_another_one_has_started(
@@ -239,18 +211,6 @@ async def test_a_lost_lease_does_not_end_the_records_of_a_newer_one(storage: Sql
     assert await payment.state() is ExecutionState.ENDED
 
 
-@pytest.mark.parametrize("outcome", [ToolOutcome.RAN, ToolOutcome.FAILED])
-async def test_a_call_that_has_run_starts_no_second_time(
-    storage: SqliteStores, outcome: ToolOutcome
-) -> None:
-    payment = await Payment.approved(storage)
-    await payment.start()
-    await payment.end(outcome)
-    state = await payment.state()
-    assert not isinstance(await payment.start(), dict)
-    assert (await payment.state(), await payment.started()) == (state, 1)
-
-
 async def test_a_call_in_doubt_starts_again_by_a_decision_about_the_doubt_alone(
     storage: SqliteStores,
 ) -> None:
@@ -259,18 +219,6 @@ async def test_a_call_in_doubt_starts_again_by_a_decision_about_the_doubt_alone(
     await payment.doubt()
     assert not isinstance(await payment.start(), dict)
     assert (await payment.state(), await payment.started()) == (ExecutionState.DOUBT, 1)
-
-
-async def test_an_idempotent_call_in_doubt_starts_again(storage: SqliteStores) -> None:
-    payment = await Payment.approved(storage)
-    await payment.start(is_idempotent=True)
-    payment.office.clock.forward(hours=5)
-    assert isinstance(await payment.start(is_idempotent=True, repeats=True), dict)
-    [newest] = payment.records.watched(TURN)
-    assert (newest.execution.mode, newest.execution.started_ms) == (
-        "idempotent",
-        payment.office.clock(),
-    )
 
 
 async def test_a_call_that_is_stopped_before_it_runs_again_may_still_have_run(

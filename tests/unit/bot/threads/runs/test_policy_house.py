@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from bot.records.terms import Group, Rotation, Terms
+from bot.records.terms import Group, Terms
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
 from storage.audit import AuditEntry
 from storage.thread_ids import thread_of
@@ -78,16 +76,6 @@ def terms_in(ruling: Ruling) -> Terms:
     return terms
 
 
-async def test_a_rule_that_asks_gives_its_terms_and_what_they_are_bound_to(
-    storage: SqliteStores,
-) -> None:
-    ruling = await judged(storage, forced(BIG, groups=GROUPS))
-    terms = terms_in(ruling)
-    assert (terms.rules, terms.requirements["sre"].count) == (("big",), 2)
-    assert isinstance(ruling, Ask)
-    assert ruling.kind == "review"
-
-
 async def test_a_rule_that_allows_says_who_decides_a_doubt(storage: SqliteStores) -> None:
     small = replace(CALL, arguments={"x": 1})
     ruling = await judged(storage, forced(BIG, groups=GROUPS, defaults=BY_SRE), small)
@@ -132,66 +120,8 @@ async def test_inside_a_denial_of_the_file_stands(storage: SqliteStores) -> None
     assert ruling == Deny("Never.", rule="default")
 
 
-async def test_ids_of_nobody_are_handed_on_so_that_nobody_is_asked(storage: SqliteStores) -> None:
-    code = Ask(rule="odd", approvers=("U-OPS",))
-    ruling = await judged(storage, forced(), code=code)
-    assert isinstance(ruling, Ask)
-    assert ruling.approvers == ("U-OPS",)
-
-
-@pytest.mark.parametrize(
-    ("when", "matches"),
-    [
-        ({"channel": ["C0OPS"]}, True),
-        ({"channel": ["C0PAY"]}, False),
-        ({"channel": ["direct"]}, False),
-        ({"agent": ["clerk"]}, True),
-        ({"agent": ["A"]}, False),
-        ({"gated": False}, True),
-        ({"gated": True}, False),
-        ({"risk": ["medium"]}, True),
-        ({"tags": ["money"]}, True),
-    ],
-)
-async def test_a_rule_sees_where_the_call_stands(
-    storage: SqliteStores, when: dict[str, Any], matches: bool
-) -> None:
-    rule = {"name": "here", "when": when, "then": {"deny": "no"}}
-    ruling = await judged(storage, forced(rule), replace(CALL, tags=("money",)))
-    assert isinstance(ruling, Deny) is matches
-
-
-async def test_a_group_is_the_union_of_what_slack_says() -> None:
-    directory = FakeDirectory()
-    directory.groups["S1"] = frozenset({"U2"})
-    directory.channels["C1"] = frozenset({"U3"})
-    members = GroupMembers(directory, FakeClock())
-    group = Group(users=("U1",), usergroups=("S1",), channels=("C1",))
-    assert await members(group) == frozenset({"U1", "U2", "U3"})
-    assert await members(Group(here=True)) is None
-    directory.is_down = True
-    assert await members(group) is None
-    assert await members(Group(users=("U1",))) == frozenset({"U1"})
-
-
 async def entries(storage: SqliteStores) -> list[AuditEntry]:
     return list(await storage.audit.of_thread(THREAD, limit=100))
-
-
-async def test_of_a_rotation_whoever_is_on_duty_is_in_the_group() -> None:
-    clock = FakeClock()
-    start = datetime.fromtimestamp(clock() / 1000, UTC).replace(tzinfo=None)
-    duty = Rotation(start=start, every="1d", people=("U1", "U2"), timezone="UTC")
-    members = GroupMembers(FakeDirectory(), clock)
-    group = Group(users=("U3",), rotation=duty)
-    clock.forward(hours=23)
-    assert await members(group) == frozenset({"U1", "U3"})
-    clock.forward(hours=2)
-    assert await members(group) == frozenset({"U2", "U3"})
-    clock.forward(hours=-26)
-    assert await members(group) == frozenset({"U3"})
-    nowhere = duty.model_copy(update={"timezone": "Mars/Olympus"})
-    assert await members(Group(rotation=nowhere)) is None
 
 
 @pytest.mark.parametrize(("size", "is_known"), [(500, True), (501, False)])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +20,6 @@ from bot.people.approvers import approvers_of
 from bot.questions.record import deciders_from, kept_at_start
 from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
 from bot.threads.runs.calls import Calls
-from storage.errors import StoreUnavailableError
 from tests.support.fakes import FakeClock, FakeDirectory
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, RULES, THREAD_ID, KilledError, Office
@@ -360,33 +357,3 @@ async def test_f7_who_has_left_the_workspace_lets_it_lapse(stage: Desk) -> None:
 
 
 # ---- errors before the start ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("fault", [StoreUnavailableError("connection reset"), ValueError("ours")])
-async def test_an_error_before_the_start_keeps_the_decision(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, fault: Exception
-) -> None:
-    """R3: nothing runs, nothing has failed, and the same decision lets the call run later."""
-    first = Office(storage, [PAY], make_agent=paying(BEN_DECIDES))
-    await first.hear(ASK)
-    await first.decide_meanwhile(await first.the_approval(), by=BEN)
-    first.queue.drop()
-    second = Office(storage, [say("Paid.")], clock=first.clock, make_agent=paying(BEN_DECIDES))
-    second.clock.forward(seconds=90)
-    faults, current = [fault], storage.delegations.current
-
-    async def once(*args: Any, **kwargs: Any) -> Any:
-        if faults and any(frame.function == "_is_gone" for frame in inspect.stack()):
-            raise faults.pop()
-        return await current(*args, **kwargs)
-
-    monkeypatch.setattr(storage.delegations, "current", once)
-    for _ in range(4):
-        await second.sweep.tick()
-        with suppress(StoreUnavailableError):
-            await second.queue.run()
-        second.clock.forward(seconds=20)
-
-    assert faults == []
-    assert RAN == [5]
-    assert second.shown()[-1] == "Paid."

@@ -139,12 +139,6 @@ async def test_what_slack_does_not_take_is_not_tried_again(
     assert scene.board.done == ["begin"]
 
 
-async def test_without_a_board_nothing_begins(storage: SqliteStores) -> None:
-    scene = Scene(storage, board=FakeBoard(is_there=False))
-    scene.tasks.follow(calls("look"))
-    assert scene.spawned == []
-
-
 @pytest.mark.parametrize(
     ("key", "ts", "done"),
     [(f"{MARK}5", "5.5", ["removed"]), (f"{MARK}5", "", []), (":m1", "5.5", [])],

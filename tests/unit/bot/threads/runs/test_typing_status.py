@@ -13,7 +13,7 @@ from agents.models import call, say
 from bot.ports.threads import Words
 from bot.records.thread import Thread
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ROOT, THREAD_ID, KilledError, Office
+from tests.unit.bot.office import ROOT, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 LOOK = call("look", {"what": "payments"}, id="c0")
@@ -63,21 +63,6 @@ async def test_it_is_gone_when_the_run_fails(storage: SqliteStores) -> None:
     presence = watched(office)
     await office.hear("<@UBOT> pay Mia")
     assert presence.done[-1] == "cleared"
-
-
-async def test_who_takes_over_after_a_crash_takes_it_down(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    await office.hear("<@UBOT> pay Mia")
-    office.dies_in_tools = True
-    with pytest.raises(KilledError):
-        await office.decide(await office.the_approval())
-    office.queue.drop()
-    second = Office(storage, [], clock=office.clock, owner="second")
-    presence = watched(second)
-    second.clock.forward(minutes=1)
-    await second.threads.work(THREAD_ID)
-    assert presence.done[0] == "left"
-    assert presence.messages[0] == ROOT
 
 
 async def test_secrets_and_lines_do_not_reach_the_status(storage: SqliteStores) -> None:
