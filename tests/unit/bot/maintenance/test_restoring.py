@@ -21,10 +21,8 @@ from bot.errors import NotApproverError
 from bot.maintenance.restoring import Restoring
 from bot.people.approvers import next_step_ms
 from bot.records.approval import Approval, Decision, ExecutionState, Status
-from bot.records.approval_queries import open_of
 from bot.records.switch import FreezeScope
 from bot.slack.cards.card_for import card_for
-from storage.errors import StoreUnavailableError
 from storage.sqlite import back_up
 from storage.sqlite.tables import DATABASE_VERSION
 from tests.contract.builders import a_start
@@ -35,7 +33,6 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.office import (
     ADA,
     BEN,
-    ROSA,
     THREAD_ID,
     KilledError,
     Office,
@@ -350,24 +347,6 @@ async def test_what_the_same_turn_asks_later_says_so_too(drill: Drill) -> None:
     assert (await office.the_approval()).restored.to_ms == 0
 
 
-async def test_a_card_that_was_posted_after_the_copy_is_found(drill: Drill) -> None:
-    office = await drill.start()
-    office.notifier.failing.add("card")
-    approval = await office.asked(ASK)
-    await drill.make_copy()
-    assert not (await office.storage.approvals.get(approval.approval_id)).thread_card.ts
-    office.notifier.failing.clear()
-    office.clock.forward(minutes=6)
-    await look(office)
-    assert office.notifier.posts == [approval.approval_id]
-
-    office = await drill.go_back(office)
-    await look(office)
-
-    assert office.notifier.posts == [approval.approval_id]
-    assert BACK in drawn(office, approval)
-
-
 async def test_i9_the_agent_is_told_that_it_may_have_run_when_nobody_decides_again(
     drill: Drill,
 ) -> None:
@@ -382,17 +361,6 @@ async def test_i9_the_agent_is_told_that_it_may_have_run_when_nobody_decides_aga
     assert "may have been approved and have run before" in str(office.model.inputs[-1])
 
 
-async def test_threads_at_rest_are_as_they_were(drill: Drill) -> None:
-    office = await drill.start(say("Hello."), say("Again."))
-    await office.hear("<@UBOT> hello")
-    await drill.make_copy()
-    office = await drill.go_back(office, say("Again."))
-    await look(office)
-    assert office.shown() == ["Hello."]
-    await office.hear("<@UBOT> again", ts="1800099999.000001")
-    assert office.shown() == ["Hello.", "Again."]
-
-
 async def test_a_right_that_was_handed_on_does_not_come_back(drill: Drill) -> None:
     office = await drill.start()
     await office.hear(ASK)
@@ -402,33 +370,6 @@ async def test_a_right_that_was_handed_on_does_not_come_back(drill: Drill) -> No
     office = await drill.go_back(office, say("Paid."))
 
     assert await office.storage.delegations.current("T1", now_ms=office.clock()) == []
-
-
-async def test_marking_may_be_repeated(drill: Drill) -> None:
-    office = await drill.start()
-    await office.hear(ASK)
-    await drill.make_copy()
-    office = await drill.go_back(office, say("Paid."))
-    first = await office.storage.restoring.newest_ms()
-    await Restoring(storage=office.storage, clock=office.clock).mark()
-
-    await look(office)
-
-    assert await office.storage.restoring.newest_ms() == first
-    approval = await office.the_approval()
-    assert approval.restored.to_ms == first
-    await office.decide(approval, by=ADA)
-    assert office.ran
-
-
-async def test_people_who_may_not_decide_may_not_decide_again(drill: Drill) -> None:
-    office = await drill.start()
-    await office.hear(ASK)
-    await drill.make_copy()
-    office = await drill.go_back(office)
-    await look(office)
-    with pytest.raises(NotApproverError):
-        await office.decide(await office.the_approval(), by=ROSA)
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -507,29 +448,6 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (tmp_path / "old.db").read_bytes() == before
 
 
-def test_a_copy_that_was_put_in_place_by_hand_is_made_ready_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data, place = made(tmp_path / "data"), tmp_path / "place"
-    place.mkdir()
-    asyncio.run(back_up(data, place / "countersign.db"))
-
-    async def is_copy(directory: Path) -> bool:
-        storage = SqliteStores(directory)
-        await storage.open()
-        try:
-            return await storage.restoring.is_copy()
-        finally:
-            await storage.close()
-
-    assert not asyncio.run(is_copy(data))
-    assert asyncio.run(is_copy(place))
-    said: list[str] = []
-    assert main(["restore", "--data-dir", str(place)], environ={}, say=said.append) == 0
-    assert "1 pending request will be asked again" in said[0]
-    assert not asyncio.run(is_copy(place))
-
-
 FOREIGN = "it is not a database of Countersign"
 UNUSABLE = {
     "missing": "there is no copy",
@@ -600,20 +518,6 @@ def test_a_running_bot_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFix
 
     assert asyncio.run(beside()) == FAILED
     assert "in use by another Countersign" in capsys.readouterr().err
-
-
-async def test_a_restore_that_is_cut_off_leaves_nothing_and_can_be_repeated(tmp_path: Path) -> None:
-    copy, data = tmp_path / "copy.db", tmp_path / "data"
-    await asyncio.to_thread(made, tmp_path / "first")
-    await back_up(tmp_path / "first", copy)
-    with pytest.raises(StoreUnavailableError, match="gone"):
-        async with restoring(data, copy, uri="", driver="motor"):
-            raise StoreUnavailableError("gone")
-    assert not (data / "countersign.db").exists()
-
-    async with restoring(data, copy, uri="", driver="motor") as storage:
-        assert len(await open_of(storage.approvals, THREAD_ID)) == 1
-    assert (data / "countersign.db").exists()
 
 
 @pytest.mark.parametrize(
