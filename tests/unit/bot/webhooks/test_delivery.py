@@ -163,13 +163,6 @@ async def test_12_an_expiry_is_told_as_one(storage: SqliteStores) -> None:
     assert told.request["decision"] is None
 
 
-async def test_an_endpoint_gets_the_events_that_it_wants(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office, events=("request.decided",))
-    await decided(office)
-    assert office.poster.types == ["request.decided"]
-
-
 async def test_without_an_endpoint_nothing_is_stored_or_sent(storage: SqliteStores) -> None:
     office = an_office(storage)
     name = await decided(office)

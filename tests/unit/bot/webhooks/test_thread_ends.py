@@ -47,16 +47,6 @@ async def test_the_end_of_each_turn_is_told(storage: SqliteStores) -> None:
     assert (latest.event, latest.request, latest.sequence) == (ENDED, started.id, 2)
 
 
-async def test_an_endpoint_that_wants_other_events_is_told_of_no_thread(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage, ASKS, turns_of_model=FINE)
-    await a_receiver(office, events=("request.decided",))
-    await a_thread(office)
-    await settle(office)
-    assert told_by(office) == []
-
-
 async def stops(office: Office, start: ThreadStart) -> None:
     await programs_of(office).threads.stop(CI, start.id)
 
