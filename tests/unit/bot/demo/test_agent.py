@@ -30,11 +30,6 @@ async def test_other_words_get_the_commands(talk: Talk) -> None:
     assert "deploy payments 1.4.2 to production" in said
 
 
-async def test_streamed_text_is_the_whole_text() -> None:
-    talk = Talk(streaming=True)
-    assert await talk.say("hello") == talk.streamed
-
-
 async def test_status_needs_nobody(talk: Talk) -> None:
     said = await talk.say("<@U0BOT> status of payments")
     assert talk.asked == ()
@@ -122,16 +117,6 @@ def test_what_a_rule_denies_is_told_by_its_reason_alone() -> None:
     done = Done("deploy", arguments, denied_text("deploy", "Not from here."))
     said = "The deployment of vault 1.0.0 to production was not possible, and nothing ran"
     assert report([done]) == f"{said}: Not from here."
-
-
-async def test_edited_deployment_runs_as_edited(talk: Talk) -> None:
-    await talk.say(DEPLOY)
-    info = talk.question(ReviewEditInfo)
-    edited: dict[str, Json] = {**info.arguments, "version": "1.4.3", "replicas": 5}
-    said = await talk.decide(info.edit(edited))
-    live = "payments 1.4.3 is live in production with 5 replicas"
-    assert said == f"Done, as a person changed it: {live}."
-    assert talk.done == ["payments 1.4.3 is live in production with 5 replicas"]
 
 
 @pytest.mark.parametrize("wrong", [{"replicas": 0}, {"replicas": 51}, {"version": "latest"}])
@@ -230,15 +215,6 @@ async def test_a_question_that_is_not_answered_is_told_as_it_ended(
     await talk.say("deploy payments")
     assert end in await talk.decide(answer)
     assert talk.asked == ()
-
-
-async def test_one_thing_is_asked_at_a_time() -> None:
-    talk = Talk()
-    said = await talk.say("deploy payments", "deploy search")
-    assert len(talk.asked) == 1
-    assert "tell me about search again later" in said
-    await talk.decide("1.4.2 staging")
-    assert talk.question(ReviewEditInfo).title == "Deploy payments 1.4.2 to staging"
 
 
 async def test_several_messages_are_done_together() -> None:

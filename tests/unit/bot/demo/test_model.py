@@ -63,10 +63,6 @@ async def after(*texts: str, call: ToolCallPart = DEPLOY, before: str = "go") ->
     return (await answer(user(before), said, user(*results))).text or ""
 
 
-async def test_model_has_a_name() -> None:
-    assert DemoModel().model_name == "demo"
-
-
 @pytest.mark.parametrize("request_", [user("help"), user(""), ModelRequest(parts=[])])
 async def test_what_is_no_command_gets_help(request_: ModelRequest) -> None:
     assert (await answer(request_)).text == HELP
@@ -79,19 +75,9 @@ async def test_call_ids_go_on_through_the_thread() -> None:
     assert [call_id for _, _, call_id in calls(second)] == ["demo-3"]
 
 
-async def test_same_messages_give_the_same_answer() -> None:
-    messages = user("deploy payments")
-    assert calls(await answer(messages)) == calls(await answer(messages))
-
-
 async def test_text_beside_a_picture_is_read() -> None:
     prompt = UserPromptPart(["status of a", ImageUrl("http://localhost/x.png")])
     assert calls(await answer(user(prompt))) == [("get_status", {"service": "a"}, "demo-1")]
-
-
-async def test_status_is_told_as_it_is() -> None:
-    call = ToolCallPart("get_status", {"service": "a"}, tool_call_id="c1")
-    assert await after("a is healthy", call=call) == "a is healthy."
 
 
 @pytest.mark.parametrize(

@@ -79,23 +79,6 @@ async def test_provider_is_told_instruction_tools_and_results() -> None:
     assert "freeze" in result["content"]
 
 
-async def test_two_calls_in_mixed_pieces_are_two_questions(streaming: bool) -> None:
-    search = '{"service":"search","version":"2.0.1","environment":"staging","replicas":1}'
-    calls = [DEPLOY, Call("deploy", search, "call_2", cut=3)]
-    async with openai_server(Reply("Both.", calls), Reply("Done.")) as (_, model):
-        talk = Talk(model, streaming=streaming)
-        await talk.say("deploy both")
-        first, second = (talk.question(ReviewEditInfo, at) for at in (0, 1))
-        assert (first.title, second.title) == (
-            "Deploy payments 1.4.2 to production",
-            "Deploy search 2.0.1 to staging",
-        )
-        await talk.decide(None, second.accept())
-        assert talk.done == ["search 2.0.1 is live in staging with 1 replica"]
-        await talk.decide(talk.question(ReviewEditInfo).accept())
-        assert talk.done[-1] == LIVE
-
-
 async def test_two_calls_with_one_id_do_not_collide(streaming: bool) -> None:
     calls = [DEPLOY, Call("deploy", ARGUMENTS.replace("payments", "search"), "call_1")]
     async with openai_server(Reply("", calls), Reply("Done.")) as (_, model):

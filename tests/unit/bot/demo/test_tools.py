@@ -62,16 +62,6 @@ async def test_refund_of_nothing_is_refused_before_anybody_is_asked() -> None:
     assert "was not possible, and nothing ran" in said
 
 
-async def test_restart_on_a_day(talk: Talk) -> None:
-    await talk.say("restart cache on 2026-12-01")
-    info = talk.question(ReviewEditInfo)
-    assert info.arguments == {"service": "cache", "day": "2026-12-01", "at": None}
-    assert info.title == "Restart cache on 2026-12-01"
-    assert info.preview == "It is away for about a minute."
-    await talk.decide(info.accept())
-    assert talk.done == ["the restart of cache is planned for 2026-12-01"]
-
-
 async def test_restart_at_a_time() -> None:
     talk = Talk()
     await talk.say("restart cache on 2026-12-01 at 9:30")
