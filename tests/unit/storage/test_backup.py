@@ -37,19 +37,6 @@ async def test_a_copy_while_the_bot_writes(tmp_path: Path) -> None:
     assert _names(tmp_path) == ["copy.db", "data"]
 
 
-async def test_a_copy_is_a_database_that_the_bot_opens(tmp_path: Path) -> None:
-    storage = SqliteStores(tmp_path / "data")
-    await storage.open()
-    await storage.audit.append(AuditEntry(entry_id="1", at_ms=1, action="asked", thread_id="t"))
-    await storage.close()
-    (tmp_path / "new").mkdir()
-    await back_up(tmp_path / "data", tmp_path / "new" / "countersign.db")
-    restored = SqliteStores(tmp_path / "new")
-    await restored.open()
-    assert [entry.action for entry in await restored.audit.of_thread("t", limit=5)] == ["asked"]
-    await restored.close()
-
-
 async def test_nothing_is_overwritten(tmp_path: Path) -> None:
     storage = SqliteStores(tmp_path / "data")
     await storage.open()

@@ -2,7 +2,6 @@
 
 import pytest
 
-from agents.core.checkpoint import CheckpointStatus
 from storage.checkpoints import stored_checkpoint
 from storage.errors import RecordFormatError
 from storage.log import SCHEMA_VERSION
@@ -16,16 +15,6 @@ HEAD = {
     "version": 3,
     "base": 2,
 }
-
-
-def test_a_checkpoint_is_made_of_its_head_and_its_journal() -> None:
-    stored = stored_checkpoint("cp", HEAD, ["one", "two"])
-
-    assert (stored.data, stored.claim, stored.status) == ("d", "c", CheckpointStatus.RUNNING)
-    assert (stored.version, stored.base, stored.journal) == (3, 2, ("one", "two"))
-    bare = {name: HEAD[name] for name in ("v", "status", "version", "base")}
-    empty = stored_checkpoint("cp", bare, [])
-    assert (empty.data, empty.claim, empty.changes) == ("", "", ())
 
 
 @pytest.mark.parametrize(
@@ -51,38 +40,6 @@ def test_a_damaged_part_of_a_checkpoint_is_named(
     version = head.get("v", SCHEMA_VERSION)
     assert (caught.value.kind, caught.value.version) == ("checkpoint", version)
     assert caught.value.record_id == "cp"
-
-
-async def test_an_entry_of_a_journal_by_another_release_is_named() -> None:
-    storage = SqliteStores(None)
-    await storage.open()
-    await storage.checkpoints.save("c", "x", status=CheckpointStatus.RUNNING, expected_version=0)
-    await storage.checkpoints.append("c", "one", base=1, index=0)
-    await storage._database.fetch("UPDATE journal SET v = 9")
-
-    with pytest.raises(RecordFormatError) as caught:
-        await storage.checkpoints.load("c")
-
-    error = caught.value
-    assert (error.kind, error.version, error.record_id) == ("journal entry", 9, "c")
-    await storage.close()
-
-
-async def test_a_deleted_run_leaves_no_journal_to_the_next_of_its_name() -> None:
-    storage = SqliteStores(None)
-    await storage.open()
-    for data in ("first", "second"):
-        await storage.checkpoints.save(
-            "c", data, status=CheckpointStatus.RUNNING, expected_version=0
-        )
-        stored = await storage.checkpoints.load("c")
-        assert stored is not None
-        assert (stored.data, stored.journal) == (data, ())
-        await storage.checkpoints.append("c", "one", base=1, index=0)
-        await storage.checkpoints.delete("c", expected_version=1)
-
-    assert await storage._database.fetch("SELECT * FROM journal") == []
-    await storage.close()
 
 
 @pytest.mark.parametrize(("damage", "version"), [("v = 9", 9), ("data = X'ff'", 1)])

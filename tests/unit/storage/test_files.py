@@ -30,8 +30,13 @@ def modes(directory: Path) -> dict[str, int]:
     return {name: stat.S_IMODE((directory / name).stat().st_mode) for name in NAMES}
 
 
-async def test_all_files_are_private(storage: SqliteStores, tmp_path: Path) -> None:
-    assert modes(tmp_path) == dict.fromkeys(NAMES, 0o600)
+async def test_the_directory_and_all_files_are_private(tmp_path: Path) -> None:
+    directory = tmp_path / "a" / "data"
+    storage = SqliteStores(directory)
+    await storage.open()
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert modes(directory) == dict.fromkeys(NAMES, 0o600)
+    await storage.close()
 
 
 async def test_files_that_were_open_to_others_are_taken_from_them(tmp_path: Path) -> None:
@@ -70,15 +75,6 @@ async def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
     again = SqliteStores(directory)
     await again.open()  # the lock was given back
     await again.close()
-
-
-async def test_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "countersign.lock").mkdir()
-
-    with pytest.raises(StoreBrokenError) as caught:
-        await SqliteStores(tmp_path).open()
-
-    assert caught.value.fault is Fault.READ_ONLY
 
 
 @pytest.mark.parametrize("name", ["countersign.db", "countersign.db-wal"])
@@ -138,15 +134,6 @@ async def test_a_damaged_file_is_told_from_one_that_is_away(tmp_path: Path) -> N
 async def opened_and_examined(storage: SqliteStores) -> None:
     await storage.open()
     await storage.examine()
-
-
-async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / "countersign.db").write_bytes(b"no database " * 999)
-
-    with pytest.raises(StoreBrokenError, match="not a database") as caught:
-        await SqliteStores(tmp_path).open()
-
-    assert caught.value.fault is Fault.FOREIGN
 
 
 async def test_a_sound_file_has_no_remark(storage: SqliteStores) -> None:

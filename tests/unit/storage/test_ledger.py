@@ -4,12 +4,8 @@ import pytest
 
 from storage.chain import NO_KEY
 from storage.errors import RecordRefusedError
-from storage.ledger import entry_of_row, read_entry, row_of
+from storage.ledger import read_entry, row_of
 from tests.contract.builders import APPROVAL_ID, THREAD_ID, an_entry
-
-
-def test_an_entry_survives_its_row() -> None:
-    assert entry_of_row(row_of(an_entry(), NO_KEY)) == an_entry()
 
 
 @pytest.mark.parametrize(

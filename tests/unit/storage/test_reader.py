@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.records.thread import Thread
-from storage.errors import Fault, StoreBrokenError, StoreUnavailableError
+from storage.errors import Fault, StoreBrokenError
 from storage.sqlite.file.lock import FILE_NAME
 from storage.sqlite.file.worker import Reader, open_reader
 from tests.contract.builders import THREAD_ID, a_post, a_thread
@@ -59,16 +59,6 @@ def at_once(work: Coroutine[Any, Any, Thread]) -> Thread | None:
 
 async def test_a_record_is_read_without_waiting(storage: SqliteStores) -> None:
     assert at_once(storage.threads.get(THREAD_ID)) == a_thread()
-
-
-async def test_what_is_in_memory_is_read_by_the_worker() -> None:
-    storage = SqliteStores(None)
-    await storage.open()
-    await storage.threads.ensure(a_thread())
-
-    assert at_once(storage.threads.get(THREAD_ID)) is None
-    assert await storage.threads.get(THREAD_ID) == a_thread()
-    await storage.close()
 
 
 async def test_whoever_has_awaited_a_write_reads_it(storage: SqliteStores) -> None:
@@ -150,13 +140,3 @@ async def test_c6_a_file_that_was_replaced_is_not_read(
         await storage.threads.get(THREAD_ID)
 
     assert caught.value.fault is Fault.REPLACED
-
-
-async def test_what_is_closed_is_not_read(tmp_path: Path) -> None:
-    storage = SqliteStores(tmp_path)
-    await storage.open()
-    await storage.close()
-
-    with pytest.raises(StoreUnavailableError, match="not open"):
-        await storage.threads.get(THREAD_ID)
-    assert not (tmp_path / f"{FILE_NAME}-wal").exists()
