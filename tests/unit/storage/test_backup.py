@@ -21,6 +21,12 @@ def _names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
+async def made(directory: Path) -> None:
+    storage = SqliteStores(directory)
+    await storage.open()
+    await storage.close()
+
+
 async def test_a_copy_while_the_bot_writes(tmp_path: Path) -> None:
     storage = SqliteStores(tmp_path / "data")
     await storage.open()
@@ -49,32 +55,32 @@ async def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert _names(tmp_path) == ["data", "precious"]
 
 
-async def test_there_is_nothing_to_copy(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailableError, match="there is no database"):
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "there is no database"),
+        ("this is not a database, whatever its name says", "not a database"),
+        ("of another program", "not a database of Countersign"),
+    ],
+)
+async def test_what_is_no_database_of_ours_is_not_copied(
+    tmp_path: Path, content: str, words: str
+) -> None:
+    file = tmp_path / "countersign.db"
+    if content == "of another program":
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("CREATE TABLE notes (body TEXT)")
+    elif content:
+        file.write_text(content)
+    with pytest.raises(StoreUnavailableError, match=words):
         await back_up(tmp_path, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 async def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
-    storage = SqliteStores(tmp_path / "data")
-    await storage.open()
-    await storage.close()
+    await made(tmp_path / "data")
     with pytest.raises(StoreUnavailableError, match="No such file"):
         await back_up(tmp_path / "data", tmp_path / "missing" / "copy")
-
-
-async def test_a_damaged_file_is_no_copy(tmp_path: Path) -> None:
-    (tmp_path / "countersign.db").write_text("this is not a database, whatever its name says")
-    with pytest.raises(StoreUnavailableError, match="not a database"):
-        await back_up(tmp_path, tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()
-
-
-async def test_a_file_of_another_program_is_no_copy(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "countersign.db")) as database:
-        database.execute("CREATE TABLE notes (body TEXT)")
-    with pytest.raises(StoreUnavailableError, match="not a database of Countersign"):
-        await back_up(tmp_path, tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()
 
 
 @pytest.mark.parametrize(
@@ -84,9 +90,7 @@ async def test_a_file_of_another_program_is_no_copy(tmp_path: Path) -> None:
 async def test_a_source_that_cannot_be_read_is_named_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[OSError], words: str
 ) -> None:
-    storage = SqliteStores(tmp_path / "data")
-    await storage.open()
-    await storage.close()
+    await made(tmp_path / "data")
     source = tmp_path / "data" / "countersign.db"
 
     def refuse(*_: object) -> None:
@@ -108,9 +112,7 @@ async def test_a_directory_is_no_copy(tmp_path: Path) -> None:
 
 async def with_an_unreadable_schema(directory: Path) -> None:
     """Make a database of which SQLite cannot even say in valid text what is wrong."""
-    storage = SqliteStores(directory)
-    await storage.open()
-    await storage.close()
+    await made(directory)
     file = directory / "countersign.db"
     file.write_bytes(file.read_bytes().replace(b"CREATE TABLE", b"CREATE \x9e\x9e\x9eLE", 1))
 
@@ -134,9 +136,7 @@ async def test_no_copy_with_such_a_schema_is_restored(tmp_path: Path) -> None:
 async def test_no_bot_starts_with_an_empty_database_after_a_restore_that_failed(
     tmp_path: Path,
 ) -> None:
-    storage = SqliteStores(tmp_path / "data")
-    await storage.open()
-    await storage.close()
+    await made(tmp_path / "data")
     await back_up(tmp_path / "data", tmp_path / "copy")
     with pytest.raises(OSError, match="power cut"):
         async with restoring(tmp_path / "new", tmp_path / "copy", KINDS):

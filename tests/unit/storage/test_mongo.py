@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from pymongo.errors import DocumentTooLarge, OperationFailure, WriteError
+from pymongo.errors import OperationFailure
 
-from storage.errors import RecordRefusedError, StoreBrokenError, StoreUnavailableError
+from storage.errors import StoreBrokenError, StoreUnavailableError
 from storage.mongo import Driver, commands as commands_module, selftest as selftest_module
 from storage.mongo.client import Client
 from tests.support.mongo import MAY_LEAK
@@ -139,21 +139,3 @@ async def test_the_database_and_its_promises(uri: str, given: str | None, name: 
     assert database.read_preference.mongos_mode == "primary"
     assert database.client.options.retry_writes
     await client.close()
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        DocumentTooLarge("17 MB"),
-        WriteError("object to insert too large", 10334),
-        OperationFailure("resulting document after update is larger", 17419),
-    ],
-)
-def test_what_is_too_large_is_refused_for_good(error: Exception) -> None:
-    with pytest.raises(RecordRefusedError), a_client("mongodb://127.0.0.1:9").translating():
-        raise error
-
-
-def test_other_failures_may_pass() -> None:
-    with pytest.raises(StoreUnavailableError), a_client("mongodb://127.0.0.1:9").translating():
-        raise OperationFailure("not primary", 10107)

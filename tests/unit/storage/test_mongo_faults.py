@@ -10,9 +10,11 @@ from pymongo.errors import (
     AutoReconnect,
     BulkWriteError,
     ConfigurationError,
+    DocumentTooLarge,
     OperationFailure,
     PyMongoError,
     ServerSelectionTimeoutError,
+    WriteError,
 )
 
 from storage.errors import Fault, RecordRefusedError, StoreBrokenError, StoreUnavailableError
@@ -73,9 +75,16 @@ def test_a_refusal_of_a_bulk_quotes_no_document() -> None:
     assert str(converted).endswith("used: the server refuses this with code 9: no operators")
 
 
-def test_a_bulk_that_is_too_large_is_refused() -> None:
-    error = BulkWriteError({"writeErrors": [{"code": 17280}]})
-
+@pytest.mark.parametrize(
+    "error",
+    [
+        DocumentTooLarge("17 MB"),
+        WriteError("object to insert too large", 10334),
+        OperationFailure("resulting document after update is larger", 17419),
+        BulkWriteError({"writeErrors": [{"code": 17280}]}),
+    ],
+)
+def test_what_is_too_large_is_refused_for_good(error: PyMongoError) -> None:
     assert isinstance(store_error(error, same), RecordRefusedError)
 
 

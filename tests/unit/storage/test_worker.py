@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,13 @@ async def _table(path: Path) -> Worker:
     return worker
 
 
+@pytest.fixture
+async def worker(tmp_path: Path) -> AsyncIterator[Worker]:
+    worker = await _table(tmp_path / "db")
+    yield worker
+    await worker.close()
+
+
 def _stored(path: Path) -> list[int]:
     with sqlite3.connect(path) as other:
         values = [row[0] for row in other.execute("SELECT x FROM t ORDER BY x")]
@@ -28,16 +36,13 @@ def _stored(path: Path) -> list[int]:
     return values
 
 
-async def test_many_at_once(tmp_path: Path) -> None:
-    worker = await _table(tmp_path / "db")
+async def test_many_at_once(worker: Worker, tmp_path: Path) -> None:
     rows = await asyncio.gather(*(worker.run(INSERT, {"x": x}) for x in range(50)))
     assert rows == [[{"x": x}] for x in range(50)]
     assert _stored(tmp_path / "db") == list(range(50))
-    await worker.close()
 
 
-async def test_one_that_fails_does_not_undo_the_others(tmp_path: Path) -> None:
-    worker = await _table(tmp_path / "db")
+async def test_one_that_fails_does_not_undo_the_others(worker: Worker, tmp_path: Path) -> None:
     work = [worker.run(INSERT, {"x": x}) for x in (1, 2, 2, 500, 3)]
     work += [worker.run(INSERT, {"x": 2**70}), worker.run(INSERT, {"x": "\ud800"})]
     work += [worker.run("SELECT count(*) AS n FROM t", {}), worker.run("NO STATEMENT", {})]
@@ -55,11 +60,11 @@ async def test_one_that_fails_does_not_undo_the_others(tmp_path: Path) -> None:
         StoreUnavailableError,
     ]
     assert _stored(tmp_path / "db") == [1, 2, 3]
-    await worker.close()
 
 
-async def test_a_full_disk_undoes_the_group_and_tells_everybody(tmp_path: Path) -> None:
-    worker = await _table(tmp_path / "db")
+async def test_a_full_disk_undoes_the_group_and_tells_everybody(
+    worker: Worker, tmp_path: Path
+) -> None:
     await worker.run("CREATE TABLE big (x TEXT)", {})
     await worker.run(INSERT, {"x": 1})
     await worker.run("PRAGMA max_page_count = 10", {})
@@ -77,22 +82,18 @@ async def test_a_full_disk_undoes_the_group_and_tells_everybody(tmp_path: Path) 
     await worker.run("PRAGMA max_page_count = 100000", {})
     await worker.run(INSERT, {"x": 9})
     assert 9 in _stored(tmp_path / "db")
-    await worker.close()
 
 
 async def test_a_transaction_that_was_left_open_is_rolled_back_and_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    worker: Worker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker = await _table(tmp_path / "db")
     await worker.run("BEGIN", {})
     assert await worker.run(INSERT, {"x": 1}) == [{"x": 1}]
     assert _stored(tmp_path / "db") == [1]
     assert "a transaction of the database was left open; it is rolled back" in caplog.messages
-    await worker.close()
 
 
-async def test_a_group_that_cannot_be_committed(tmp_path: Path) -> None:
-    worker = await _table(tmp_path / "db")
+async def test_a_group_that_cannot_be_committed(worker: Worker, tmp_path: Path) -> None:
     await worker.run("PRAGMA foreign_keys = ON", {})
     await worker.run(
         "CREATE TABLE child (x INTEGER REFERENCES t (x) DEFERRABLE INITIALLY DEFERRED)", {}
@@ -104,18 +105,17 @@ async def test_a_group_that_cannot_be_committed(tmp_path: Path) -> None:
     )
     assert all(isinstance(result, StoreUnavailableError) for result in results)
     assert _stored(tmp_path / "db") == []
-    await worker.close()
 
 
-async def test_a_caller_that_gave_up_does_not_disturb_the_others(tmp_path: Path) -> None:
-    worker = await _table(tmp_path / "db")
+async def test_a_caller_that_gave_up_does_not_disturb_the_others(
+    worker: Worker, tmp_path: Path
+) -> None:
     first = asyncio.create_task(worker.run(INSERT, {"x": 1}))
     second = asyncio.create_task(worker.run(INSERT, {"x": 2}))
     await asyncio.sleep(0)
     first.cancel()
     assert await second == [{"x": 2}]
     assert _stored(tmp_path / "db") == [2]  # nobody waits for the first any more
-    await worker.close()
 
 
 async def test_closing_finishes_what_waits(tmp_path: Path) -> None:
