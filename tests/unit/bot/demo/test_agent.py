@@ -151,23 +151,13 @@ async def test_two_deployments_are_two_questions_decided_in_any_order(talk: Talk
     )
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "1.4.2, production",
-        "1.4.2\nproduction",
-        "version 1.4.2 to production",
-        "to prod please, v1.4.2.",
-        "1. 1.4.2\n2. Production",
-    ],
-)
-async def test_missing_values_are_asked_for(talk: Talk, answer: str) -> None:
+async def test_missing_values_are_asked_for(talk: Talk) -> None:
     await talk.say("deploy payments")
     assert talk.question(FollowUpInfo).questions == (
         "Which version of payments do you want to deploy?",
         "To which environment: staging or production?",
     )
-    await talk.decide(answer)
+    await talk.decide("to prod please, v1.4.2.")
     assert talk.question(ReviewEditInfo).title == "Deploy payments 1.4.2 to production"
     await talk.decide(talk.question(ReviewEditInfo).accept())
     assert talk.done == [LIVE]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import cast
 
 import pytest
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from agents import ChatModelAgent, MessageEvent, Runner, ScriptedModel
-from agents.models import call, say
 from bot.commands.demo import TOPICS, welcome
 from bot.demo import PATTERNS, POLICY, RULES, DemoModel, DemoRule, channels
 from bot.demo.commands import PlannedToolCall
-from bot.demo.patterns import graphs, programs, tickets
+from bot.demo.patterns import graphs, programs
 from bot.demo.patterns.rules import CurrentRequest, Reply, RuleModel, read
 from slack_sandbox.workspace.people import first_cast
 from tests.unit.bot.demo.pattern_room import EXAMPLES, Room
@@ -99,15 +96,6 @@ async def test_the_first_card_has_a_reason(channel: str) -> None:
 @pytest.mark.parametrize("channel", [*EXAMPLES])
 def test_every_agent_says_what_it_does(channel: str) -> None:
     assert channels(DemoModel())[channel].description
-
-
-async def test_a_real_model_is_used_as_it_is() -> None:
-    model = ScriptedModel([call("book_ticket", {"location": "Rome"}, id="c1"), say("Sorry.")])
-    agent = tickets.build_booker(model)
-    assert isinstance(agent, ChatModelAgent)
-    events = [event async for event in Runner(agent).query("hello")]
-    assert (model.calls, model.tools[0]) == (2, ("book_ticket",))
-    assert cast("MessageEvent", events[-1]).text == "Sorry."
 
 
 async def test_a_rule_streams_what_it_says() -> None:

@@ -79,17 +79,6 @@ async def test_provider_is_told_instruction_tools_and_results() -> None:
     assert "freeze" in result["content"]
 
 
-async def test_two_calls_with_one_id_do_not_collide(streaming: bool) -> None:
-    calls = [DEPLOY, Call("deploy", ARGUMENTS.replace("payments", "search"), "call_1")]
-    async with openai_server(Reply("", calls), Reply("Done.")) as (_, model):
-        talk = Talk(model, streaming=streaming)
-        await talk.say("deploy both")
-        infos = [talk.question(ReviewEditInfo, at) for at in (0, 1)]
-        assert len({info.call_id for info in infos}) == 2
-        await talk.decide(*(info.accept() for info in infos))
-    assert len(talk.done) == 2
-
-
 @pytest.mark.parametrize("status", [401, 400])
 async def test_provider_that_refuses_is_a_model_error_without_the_key(
     streaming: bool, status: int

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import jsonschema
 import pytest
 from pydantic_ai.models import Model
 
 from agents import Agent
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
-from agents.core.codec import Json
 from agents.core.observers import ToolOutcome
 from agents.runs.topology import Described
 from agents.tools.function import FunctionTool
 from agents.tools.several import describer_in
 from bot.demo import PATTERNS, DemoModel, build
-from bot.demo.agent import DemoServices
 from tests.unit.bot.talk import Talk
 
 DEPLOY = "deploy payments 1.4.2 to production"
@@ -139,29 +136,6 @@ async def test_roll_back_of_nothing_gets_an_example() -> None:
     assert "For example" in await Talk().say("roll back")
 
 
-def test_every_tool_has_a_schema_title_and_description() -> None:
-    names = []
-    for made in DemoServices(lambda effect: None).tools():
-        spec = made.definition
-        jsonschema.Draft202012Validator.check_schema(dict(spec.schema))
-        assert spec.description
-        names.append((spec.name, spec.gates))
-        properties = spec.schema["properties"]
-        assert isinstance(properties, dict)
-        for field in properties.values():
-            assert isinstance(field, dict)
-            assert field["description"]
-    assert names == [
-        ("get_status", ()),
-        ("deploy", ("review",)),
-        ("roll_back", ("approval",)),
-        ("refund_order", ("review",)),
-        ("restart", ("review",)),
-        ("announce", ("review",)),
-        ("ask_people", ()),
-    ]
-
-
 async def test_new_service_is_the_first_release() -> None:
     talk = Talk()
     await talk.say("deploy mailer 0.1.0 to staging with 1 replica")
@@ -190,21 +164,3 @@ def test_each_tool_that_asks_has_words_for_many(make: Callable[[Model], Agent]) 
     tools = [describer_in(tool) for tool in asking_tools(make(DemoModel()))]
     functions = [tool for tool in tools if isinstance(tool, FunctionTool)]
     assert [function.definition.name for function in functions if not function.batch.title] == []
-
-
-def test_several_deployments_are_told_with_their_places() -> None:
-    (deploy,) = [
-        demo_tool
-        for demo_tool in DemoServices(print).tools()
-        if demo_tool.definition.name == "deploy"
-    ]
-    tool = describer_in(deploy)
-    assert tool is not None
-    calls: list[dict[str, Json]] = [
-        {"service": service, "version": "1.4.2", "environment": place, "replicas": number}
-        for number, (service, place) in enumerate(
-            [("payments", "staging"), ("search", "production"), ("cache", "staging")], 1
-        )
-    ]
-    assert tool.describe_several(calls).title == "3 deployments to staging and production"
-    assert [*tool.describe_several(calls).sizes] == [1, 2, 3]
