@@ -87,6 +87,13 @@ class Drill:
             await Restoring(storage=storage, clock=office.clock).mark()
         return await self.start(*script, before=office)
 
+    async def asked_and_back(self, *script: object) -> Office:
+        """Somebody asks, a copy is made, and the bot goes back to it."""
+        office = await self.start()
+        await office.hear(ASK)
+        await self.make_copy()
+        return await self.go_back(office, *script)
+
     async def close(self) -> None:
         for storage in self.storages:
             await storage.close()
@@ -317,10 +324,7 @@ async def test_a_turn_that_the_copy_has_as_begun_and_not_open_is_ended(drill: Dr
 
 
 async def test_i4_a_message_since_the_restore_is_read(drill: Drill) -> None:
-    office = await drill.start()
-    await office.hear(ASK)
-    await drill.make_copy()
-    office = await drill.go_back(office, say("Cancelled."), say("Hello."))
+    office = await drill.asked_and_back(say("Cancelled."), say("Hello."))
     office.clock.forward(seconds=1)
     await office.inbox.receive(an_incoming("<@UBOT> hello", ts="1800099999.000001"))
     await look(office)
@@ -331,10 +335,7 @@ async def test_i4_a_message_since_the_restore_is_read(drill: Drill) -> None:
 
 
 async def test_what_the_same_turn_asks_later_says_so_too(drill: Drill) -> None:
-    office = await drill.start()
-    await office.hear(ASK)
-    await drill.make_copy()
-    office = await drill.go_back(office, PAY_MORE, say("Paid."), PAY, say("Done."))
+    office = await drill.asked_and_back(PAY_MORE, say("Paid."), PAY, say("Done."))
     await look(office)
     await office.decide(await office.the_approval(), by=ADA)
 
@@ -350,10 +351,7 @@ async def test_what_the_same_turn_asks_later_says_so_too(drill: Drill) -> None:
 async def test_i9_the_agent_is_told_that_it_may_have_run_when_nobody_decides_again(
     drill: Drill,
 ) -> None:
-    office = await drill.start()
-    await office.hear(ASK)
-    await drill.make_copy()
-    office = await drill.go_back(office, say("Oh."))
+    office = await drill.asked_and_back(say("Oh."))
     await look(office)
     office.clock.forward(hours=9)
     await look(office)
@@ -385,25 +383,6 @@ def made(directory: Path) -> Path:
 
     asyncio.run(make())
     return directory
-
-
-def test_the_command_goes_back_and_says_what_comes(tmp_path: Path) -> None:
-    data = made(tmp_path / "data")
-    said: list[str] = []
-    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "new")}
-    copy = tmp_path / "copy.db"
-    asyncio.run(back_up(data, copy))
-
-    assert main(["restore", str(copy)], environ=environ, say=said.append) == 0
-
-    assert "The copy ends at 2027-01-15 08:00:00 UTC." in said[0]
-    assert "1 pending request will be asked again, and 1 thread that was not at rest" in said[0]
-    assert said[1].endswith("no call starts until you type: countersign unfreeze f1 WHY")
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
-        "countersign.db",
-        "countersign.lock",
-    ]
-    assert (tmp_path / "new" / "countersign.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_11_26_a_restored_database_is_frozen_even_if_the_first_restore_died(tmp_path: Path) -> None:
