@@ -123,6 +123,14 @@ class Payment:
             await office.decide(await office.the_approval())
         office.queue.drop()
 
+    async def ends_its_bot(self) -> Office:
+        """It is approved, and something of it ends the bot."""
+        office = await self.asked(Planned())
+        with pytest.raises(KilledError):
+            await office.decide(await office.the_approval())
+        office.queue.drop()
+        return office
+
     async def goes_on(self, *lives: Planned) -> None:
         """Others follow, the last of which lives until all is at rest."""
         for number, life in enumerate([*lives, Planned()]):
@@ -216,10 +224,7 @@ async def test_i4_a_turn_that_ends_its_bot_each_time_it_is_ended_is_given_up_in_
 ) -> None:
     """Its answer stands, and something of the agent follows that no process survives."""
     payment.middlewares = (Deadly(),)
-    office = await payment.asked(Planned())
-    with pytest.raises(KilledError):
-        await office.decide(await office.the_approval())
-    office.queue.drop()
+    await payment.ends_its_bot()
     await payment.goes_on(*[Planned() for _ in range(4)])
     assert list(payment.notifier.texts) == [KEY, f"{THREAD_ID}#1:failed"]
     assert "This stopped my process 5 times" in payment.notifier.texts[f"{THREAD_ID}#1:failed"]
@@ -231,10 +236,7 @@ async def test_i4_a_turn_whose_last_text_ends_each_bot_that_says_it_is_given_up_
     payment: Payment,
 ) -> None:
     payment.notifier = DeadlySlack(is_brief=True)
-    office = await payment.asked(Planned())
-    with pytest.raises(KilledError):
-        await office.decide(await office.the_approval())
-    office.queue.drop()
+    office = await payment.ends_its_bot()
     await payment.goes_on(*[Planned() for _ in range(5)])
     assert list(payment.notifier.texts) == [f"{THREAD_ID}#1:failed"]
     assert "This stopped my process 5 times" in payment.notifier.texts[f"{THREAD_ID}#1:failed"]
@@ -279,10 +281,7 @@ async def test_a_process_that_lost_a_thread_gives_up_nothing_in_it(
 async def test_a_turn_that_is_given_up_is_told_though_its_bot_dies_meanwhile(step: int) -> None:
     async with a_payment() as payment:
         payment.middlewares = (Deadly(),)
-        office = await payment.asked(Planned())
-        with pytest.raises(KilledError):
-            await office.decide(await office.the_approval())
-        office.queue.drop()
+        await payment.ends_its_bot()
         await payment.goes_on(*[Planned() for _ in range(4)], dies(step, is_after=True))
         assert list(payment.notifier.texts) == [KEY, f"{THREAD_ID}#1:failed"]
 

@@ -66,25 +66,6 @@ async def test_what_comes_after_that_is_looked_for_once_more(
     assert (await storage.threads.get(THREAD_ID)).due_ms is None
 
 
-async def test_after_a_failure_it_begins_anew(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    office = Office(storage, [say("One.")])
-    release = storage.threads.release
-
-    async def away(*_: Any, **__: Any) -> bool:
-        raise StoreUnavailableError("away")
-
-    monkeypatch.setattr(storage.threads, "release", away)
-    with pytest.raises(StoreUnavailableError):
-        await office.hear("<@UBOT> hello")
-    monkeypatch.setattr(storage.threads, "release", release)
-    office.clock.forward(seconds=20)
-    await office.threads.work(THREAD_ID)
-    assert office.shown() == ["One."]
-    assert (await storage.threads.get(THREAD_ID)).due_ms is None
-
-
 class Interrupted:
     """A pass that other things happen to while it reads its messages."""
 

@@ -50,22 +50,6 @@ async def frozen_and_approved(storage: SqliteStores, *turns: object) -> tuple[Of
     return office, await storage.approvals.get(approval.approval_id)
 
 
-async def test_a_decision_that_has_become_too_old_is_asked_anew_after_the_lifting(
-    storage: SqliteStores,
-) -> None:
-    office, approval = await frozen_and_approved(storage, PAY, say("Paid."))
-    office.clock.forward(hours=3)
-    await office.later()
-    assert await office.open_approvals() == []  # people are not asked while it is frozen
-    await lift(office)
-    assert office.ran == []
-    anew = await office.the_approval()
-    assert anew.asked_again
-    assert anew.approval_id != approval.approval_id
-    await office.decide(anew, by=ADA)
-    assert len(office.ran) == 1
-
-
 async def test_another_freeze_keeps_a_call_parked(storage: SqliteStores) -> None:
     office, _ = await frozen_and_approved(storage, PAY, say("Paid."))
     await freeze(office, PAYING)

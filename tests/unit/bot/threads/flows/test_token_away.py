@@ -122,13 +122,18 @@ async def test_a_form_says_that_it_counts_where_its_card_cannot(
     assert (await storage.approvals.get(approval.approval_id)).status is Status.REJECTED
 
 
+async def tell(office: Office, *, address: str) -> None:
+    """Somebody is told something, and all that follows is done."""
+    await office.outbox.send_ephemeral(
+        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=address
+    )
+    await office.queue.run()
+
+
 async def test_an_answer_that_may_have_been_shown_is_not_shown_twice(storage: SqliteStores) -> None:
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
-    await office.outbox.send_ephemeral(
-        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
-    )
-    await office.queue.run()
+    await tell(office, address=URL)
     assert office.notifier.responses == []
     office.notifier.failing.clear()
     await later(office, seconds=60)
@@ -144,10 +149,7 @@ async def test_an_answer_that_had_to_wait_takes_its_own_address(storage: SqliteS
     office = Office(storage, [])
     office.notifier.failing.add("send_ephemeral")
     office.notifier.faults["send_ephemeral"] = busy(30)
-    await office.outbox.send_ephemeral(
-        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=URL
-    )
-    await office.queue.run()
+    await tell(office, address=URL)
     assert office.notifier.responses == [(URL, "No.")]
     assert await storage.ephemeral_messages.due(now_ms=office.clock() + 10**9, limit=9) == []
 
@@ -199,10 +201,7 @@ async def test_an_answer_that_no_address_takes_waits_for_the_token(
     office = Office(storage, [])
     refuse(office)
     office.notifier.failing.add("respond")
-    await office.outbox.send_ephemeral(
-        channel_id=CHANNEL, thread_ts=ROOT, user_id=ADA, text="No.", key="1", address=address
-    )
-    await office.queue.run()
+    await tell(office, address=address)
     accept(office)
     await later(office, seconds=60)
     assert office.notifier.whispers == [(ADA, "No.")]

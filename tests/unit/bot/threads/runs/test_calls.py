@@ -13,13 +13,10 @@ import pytest
 from agents import ToolOutcome
 from agents.core.errors import CheckpointConflictError
 from agents.core.observers import CallFinished, WorkInDoubt, WorkStarted
-from agents.core.scope import Park, StartingCall
+from agents.core.scope import StartingCall
 from agents.models import call
 from bot.approvals.disclosure import Surface
-from bot.approvals.execution import can_take_back
-from bot.freezes.rules import CallScope
-from bot.freezes.starts import Frozen, StartSwitch
-from bot.records.approval import Approval, Decision, Execution, ExecutionState, Kind, Status
+from bot.records.approval import Approval, Decision, ExecutionState, Status
 from bot.records.switch import FreezeScope
 from bot.records.thread import Thread
 from bot.threads.runs.call_records import CallRecords
@@ -138,28 +135,6 @@ async def test_without_a_record_nothing_starts_and_the_decision_stays(
     assert await payment.started() == 1
 
 
-async def test_a_process_that_stood_still_parks_no_call_that_another_one_has_started(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    payment, take = await Payment.approved(storage), StartSwitch.take_number
-    freezes = payment.office.freezes
-    freeze = (await freezes.freeze(FreezeScope(), by=ADA, why="Incident.")).freeze
-
-    async def stood_still(switch: StartSwitch, call: CallScope) -> int | Frozen:
-        frozen = await take(switch, call)
-        monkeypatch.undo()
-        await freezes.lift(freeze.id, by=ADA, why="Over.")
-        await payment.taken_over()
-        assert isinstance(await payment.start(may_park=True), dict)
-        return frozen
-
-    monkeypatch.setattr(StartSwitch, "take_number", stood_still)
-    assert isinstance(await payment.start(may_park=True), Park)
-    stored = await storage.approvals.get(payment.approval.approval_id)
-    assert (stored.execution.state, stored.execution.runner) == (ExecutionState.STARTED, "second")
-    assert not can_take_back(stored)
-
-
 @pytest.mark.parametrize("is_late", [False, True])
 async def test_a_process_that_stood_still_starts_no_call_that_another_one_has_started(
     storage: SqliteStores, is_late: bool
@@ -180,27 +155,6 @@ async def test_a_process_that_stood_still_starts_no_call_that_another_one_has_st
     assert not {"parked", "lapsed"} & {*entries}
 
 
-async def test_a_run_again_that_did_not_start_leaves_the_doubt(storage: SqliteStores) -> None:
-    payment = await Payment.approved(storage)
-    await payment.start()
-    await payment.doubt()
-    before = await storage.approvals.get(payment.approval.approval_id)
-    again = before.changed(
-        approval_id=f"apr_{1:032x}",
-        asker=before.asker.changed(interrupt_id=f"00000000-0000-0000-0000-{1:012x}"),
-        kind=Kind.DOUBT,
-        execution=Execution(),
-    )
-    await storage.approvals.insert(again)
-    await payment.watch(fence=2)
-    back = _failing(payment.calls, "audit")
-    with pytest.raises(StoreUnavailableError):
-        await payment.start(again=again)
-    back()
-    after = await storage.approvals.get(before.approval_id)
-    assert after.execution == before.execution.changed(fence=2)
-
-
 async def test_a_lost_lease_does_not_end_the_records_of_a_newer_one(storage: SqliteStores) -> None:
     payment = await Payment.approved(storage)
     old = await payment.watch(fence=1)
@@ -209,25 +163,6 @@ async def test_a_lost_lease_does_not_end_the_records_of_a_newer_one(storage: Sql
     payment.records.forget(old)
     await payment.end()
     assert await payment.state() is ExecutionState.ENDED
-
-
-async def test_a_call_in_doubt_starts_again_by_a_decision_about_the_doubt_alone(
-    storage: SqliteStores,
-) -> None:
-    payment = await Payment.approved(storage)
-    await payment.start()
-    await payment.doubt()
-    assert not isinstance(await payment.start(), dict)
-    assert (await payment.state(), await payment.started()) == (ExecutionState.DOUBT, 1)
-
-
-async def test_a_call_that_is_stopped_before_it_runs_again_may_still_have_run(
-    storage: SqliteStores,
-) -> None:
-    payment = await Payment.approved(storage)
-    await payment.doubt()
-    await payment.end(ToolOutcome.REFUSED)
-    assert await payment.state() is ExecutionState.DOUBT
 
 
 async def test_a_start_that_a_dead_process_left_is_told_at_once(storage: SqliteStores) -> None:

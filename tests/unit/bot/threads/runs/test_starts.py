@@ -84,7 +84,7 @@ async def test_f3_doubt_of_a_call_that_a_rule_allowed_is_for_the_people_of_the_s
 
 
 async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(storage: SqliteStores) -> None:
-    def make(model: ScriptedModel, *, dies: bool) -> Agent:
+    def make(model: ScriptedModel) -> Agent:
         @tool
         def pay(amount: int) -> str:
             """Pay."""
@@ -94,15 +94,13 @@ async def test_f3_doubt_of_two_gates_is_for_those_whom_a_rule_names(storage: Sql
             name="A", model=model, tools=[policy_gate(approval_gate(pay), BEN_DECIDES)]
         )
 
-    first = Office(storage, [PAY], make_agent=lambda model: make(model, dies=True))
+    first = Office(storage, [PAY], make_agent=make)
     await first.hear(ASK)
     await first.decide(await first.the_approval(), by=BEN)
     with pytest.raises(KilledError):
         await first.decide(await first.the_approval(), by=ADA)
     first.queue.drop()
-    second = Office(
-        storage, [], clock=first.clock, make_agent=lambda model: make(model, dies=False)
-    )
+    second = Office(storage, [], clock=first.clock, make_agent=make)
     await second.later(minutes=1)
     assert approvers_of(await second.the_approval())[0] == BEN
 

@@ -285,12 +285,7 @@ async def test_a_step_waits_for_the_end_of_a_freeze_and_is_not_asked_again(
     storage: SqliteStores,
 ) -> None:
     ACTED.clear()
-
-    def make_agent(_: ScriptedModel) -> Agent:
-        graph = StateGraph(State).add_node("delete", _approved).add_edge(START, "delete")
-        return GraphAgent(graph.compile(), "clerk")
-
-    office = Office(storage, [], make_agent=make_agent)
+    office = Office(storage, [], make_agent=a_node)
     asked = await office.asked("<@UBOT> go")
     frozen = await office.freezes.freeze(FreezeScope(), by=BEN, why="Incident.")
     await office.decide(asked, by=ADA)
