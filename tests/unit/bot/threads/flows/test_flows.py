@@ -91,6 +91,14 @@ async def test_people_talking_with_each_other_are_left_alone(storage: SqliteStor
     assert await office.inbox.receive(to_ada) is None
 
 
+@pytest.mark.parametrize("text", ["<@UBOT> stop", "<@UBOT>"])
+async def test_what_is_refused_belongs_to_a_thread(storage: SqliteStores, text: str) -> None:
+    office = Office(storage, [])
+    assert await office.inbox.receive(an_incoming(text, has_files=True)) is None
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.due_ms, thread.leased_until_ms) == (None, 0)
+
+
 async def test_a_guest_cannot_answer_a_question(storage: SqliteStores) -> None:
     asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
     office = Office(storage, [asks, say("x")])

@@ -130,6 +130,9 @@ async def test_a_parked_call_is_rejected_by_as_many_as_its_rule_says(storage: Sq
     assert (await office.acts()).count("voted") == 2
     last = await reject(office, approval, ADA)
     assert last.status is Status.REJECTED
+    assert last.decision is not None
+    assert (last.decision.by, last.decision.reason) == (ADA, "No.")
+    assert "No." in str(office.model.inputs[-1])
     await lift(office)
     assert (office.ran, office.shown()[-1]) == ([], "I see.")
 

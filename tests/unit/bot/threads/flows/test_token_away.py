@@ -14,7 +14,7 @@ from bot.slack.calls import Addresses
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_refusals import later
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, Office
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROOT, THREAD_ID, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -32,6 +32,24 @@ def refuse(office: Office, reason: str = "token_revoked") -> None:
 def accept(office: Office) -> None:
     office.notifier.failing.clear()
     office.notifier.is_refused = False
+
+
+async def test_what_waits_comes_at_once_when_slack_takes_a_call_again(
+    storage: SqliteStores,
+) -> None:
+    office = Office(storage, [PAY, say("Paid.")])
+    approval = await office.asked(ASK)
+    refuse(office)
+    await office.decide(approval)
+    for _ in range(8):
+        await later(office, seconds=600)
+    accept(office)
+    await office.approvals.attendance.catch_up()
+    assert await office.threads.catch_up() == [THREAD_ID]
+    assert await office.threads.catch_up() == []
+    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
+    await office.later()
+    assert office.shown() == ["Paid."]
 
 
 async def test_catching_up_leaves_alone_what_the_place_refuses(storage: SqliteStores) -> None:

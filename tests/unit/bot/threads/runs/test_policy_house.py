@@ -120,6 +120,19 @@ async def test_inside_a_denial_of_the_file_stands(storage: SqliteStores) -> None
     assert ruling == Deny("Never.", rule="default")
 
 
+async def test_a_group_is_the_union_of_what_slack_says() -> None:
+    directory = FakeDirectory()
+    directory.groups["S1"] = frozenset({"U2"})
+    directory.channels["C1"] = frozenset({"U3"})
+    members = GroupMembers(directory, FakeClock())
+    group = Group(users=("U1",), usergroups=("S1",), channels=("C1",))
+    assert await members(group) == frozenset({"U1", "U2", "U3"})
+    assert await members(Group(here=True)) is None
+    directory.is_down = True
+    assert await members(group) is None
+    assert await members(Group(users=("U1",))) == frozenset({"U1"})
+
+
 async def entries(storage: SqliteStores) -> list[AuditEntry]:
     return list(await storage.audit.of_thread(THREAD, limit=100))
 
