@@ -1,8 +1,5 @@
 """Ids of threads and turns: what is joined comes back in parts, and nothing else has parts."""
 
-import re
-from pathlib import Path
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -17,7 +14,6 @@ from storage.thread_ids import (
     turn_of,
 )
 
-ROOT = Path(__file__).parents[3]
 WORDS = st.text(st.characters(codec="ascii", exclude_characters=":#"), min_size=1, max_size=12)
 
 
@@ -47,14 +43,3 @@ def test_the_id_of_something_else_has_no_parts(text: str) -> None:
 def test_a_turn_has_a_number(text: str) -> None:
     with pytest.raises(ValueError, match="no id of a turn"):
         turn_of(text)
-
-
-def test_one_module_alone_reads_a_part_of_an_id() -> None:
-    reads = re.compile(r"""(thread_id|checkpoint_id|call\.thread)\)?\.r?(split|partition)\(""")
-    readers = [
-        str(path.relative_to(ROOT))
-        for folder in ("bot", "storage")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        if reads.search(path.read_text("utf-8"))
-    ]
-    assert readers == ["storage/thread_ids.py"]
