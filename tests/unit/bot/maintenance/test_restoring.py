@@ -406,6 +406,7 @@ def test_11_26_a_restored_database_is_frozen_even_if_the_first_restore_died(tmp_
     environ = {"COUNTERSIGN_DATA_DIR": str(place)}
     assert main(["restore"], environ=environ, say=said.append) == 0
     assert "The copy ends at 2027-01-15 08:00:00 UTC." in said[0]
+    assert "1 pending request will be asked again, and 1 thread that was not at rest" in said[0]
     assert "countersign unfreeze f1 WHY" in said[1]
     said.clear()
     assert main(["freezes"], environ=environ, say=said.append) == 0

@@ -78,17 +78,6 @@ async def test_i12_of_a_forgotten_thread_only_ids_names_and_times_are_left(
     assert await storage.retention.counts(THREAD_ID) == {"audit": len(after)}
 
 
-async def test_whoever_writes_in_a_forgotten_thread_starts_anew(storage: SqliteStores) -> None:
-    office = await an_ended_thread(storage)
-    await forgetting_of(office).forget(THREAD_ID, how="forget")
-
-    await office.hear("<@UBOT> hello", ts="1800000009.000001")
-
-    assert office.shown()[-1] == "Hello again."
-    assert (await storage.threads.get(THREAD_ID)).turn == 1
-    assert "secret sum" not in str(office.model.inputs[-1])
-
-
 async def test_nothing_that_waits_for_people_is_forgotten(storage: SqliteStores) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     await office.hear(ASK)
