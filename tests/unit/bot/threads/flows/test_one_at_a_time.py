@@ -7,44 +7,10 @@ from typing import Any
 
 import pytest
 
-from agents.models import call, say
+from agents.models import say
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, Office, an_incoming
-
-LOOK = call("look", {"what": "payments"}, id="c1")
-
-
-def counted(office: Office, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The claims of threads from now on."""
-    claims: list[str] = []
-    claim = office.storage.threads.claim
-
-    async def noted(thread_id: str, **more: Any) -> Any:
-        claims.append(thread_id)
-        return await claim(thread_id, **more)
-
-    monkeypatch.setattr(office.storage.threads, "claim", noted)
-    return claims
-
-
-async def test_what_wakes_it_meanwhile_is_seen_when_the_lease_is_given_back(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    office = Office(storage, [LOOK, say("One."), say("Two.")])
-    claims, take = counted(office, monkeypatch), storage.inbox.take
-
-    async def taken(*args: Any, **more: Any) -> Any:
-        monkeypatch.setattr(storage.inbox, "take", take)
-        messages = await take(*args, **more)
-        await office.inbox.receive(an_incoming("<@UBOT> and this", ts="1800000000.000200"))
-        await office.threads.work(THREAD_ID)  # as that message has it done
-        return messages
-
-    monkeypatch.setattr(storage.inbox, "take", taken)
-    await office.hear("<@UBOT> look")
-    assert office.shown() == ["One.", "Two."]
-    assert claims == [THREAD_ID] * 2  # two passes of the same work
 
 
 async def test_what_comes_after_that_is_looked_for_once_more(

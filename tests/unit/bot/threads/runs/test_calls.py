@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -27,22 +26,22 @@ from tests.unit.bot.office import ADA, THREAD_ID, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 TURN = f"{THREAD_ID}#1"
-SLOW, QUICK = timedelta(milliseconds=1), timedelta(seconds=60)
+QUICK = timedelta(seconds=60)
 
 
 class Payment:
     """A call that people have let run, and what its process and its card see of it."""
 
-    def __init__(self, office: Office, approval: Approval, quick: timedelta) -> None:
+    def __init__(self, office: Office, approval: Approval) -> None:
         self.office, self.approval, self.storage = office, approval, office.storage
         self.drawn: list[str] = []
         self.records = CallRecords(
-            storage=office.storage, clock=office.clock, redraw=self.drawn.append, quick=quick
+            storage=office.storage, clock=office.clock, redraw=self.drawn.append, quick=QUICK
         )
         self.calls = replace(office.calls, records=self.records, redraw=self.drawn.append)
 
     @classmethod
-    async def approved(cls, storage: SqliteStores, quick: timedelta = QUICK) -> Payment:
+    async def approved(cls, storage: SqliteStores) -> Payment:
         office = Office(storage, [PAY])
         approval = await office.asked("<@UBOT> pay Mia")
         decided = await office.approvals.decide(
@@ -50,7 +49,7 @@ class Payment:
             Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest),
             surface=Surface.CARD,
         )
-        payment = cls(office, decided, quick)
+        payment = cls(office, decided)
         await payment.watch(fence=1)
         return payment
 
@@ -96,16 +95,6 @@ class Payment:
     async def started(self) -> int:
         entries = await self.storage.audit.of_thread(THREAD_ID, limit=99)
         return [entry.action for entry in entries].count("started")
-
-
-async def test_a_slow_call_draws_that_it_runs(storage: SqliteStores) -> None:
-    payment = await Payment.approved(storage, SLOW)
-    await payment.start()
-    async with asyncio.timeout(60):
-        await asyncio.wait(list(payment.records._turns[TURN].showing.values()))
-    assert payment.drawn == [payment.approval.approval_id]
-    await payment.end()
-    assert (await payment.state(), len(payment.drawn)) == (ExecutionState.ENDED, 2)
 
 
 def _failing(calls: Calls, step: str) -> Callable[[], None]:
