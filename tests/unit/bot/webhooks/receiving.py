@@ -6,8 +6,9 @@ from typing import Any
 
 from bot.api.callers import ApiCaller
 from bot.records.webhooks import WebhookEndpoint, WebhookQueue, WebhookSecret, new_secret, queue_id
+from tests.support.stores import SqliteStores
 from tests.support.webhooks import HOST
-from tests.unit.bot.api.program_office import a_caller
+from tests.unit.bot.api.program_office import a_caller, an_office
 from tests.unit.bot.office import Office
 
 ENDPOINT = "whe_1"
@@ -28,6 +29,15 @@ async def a_receiver(office: Office, **changes: Any) -> ApiCaller:
     )
     await office.storage.webhooks.endpoints.insert(endpoint.changed(**changes))
     return caller
+
+
+async def an_office_that_tells(
+    storage: SqliteStores, *rules: dict[str, Any], **changes: Any
+) -> Office:
+    """An office whose program has an endpoint."""
+    office = an_office(storage, *rules)
+    await a_receiver(office, **changes)
+    return office
 
 
 async def settle(office: Office) -> None:

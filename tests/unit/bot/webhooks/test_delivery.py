@@ -34,6 +34,7 @@ from tests.unit.bot.webhooks.receiving import (
     SECRET,
     URL,
     a_receiver,
+    an_office_that_tells,
     settle,
     the_endpoint,
     the_queue,
@@ -52,8 +53,7 @@ async def decided(office: Office, status: Status = Status.APPROVED, **changes: A
 
 
 async def test_what_happens_is_told_in_order(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     name = await decided(office, state="s1", metadata={"build": "4711"})
     programs = programs_of(office)
     request = await programs.get(a_caller(), name)
@@ -88,8 +88,7 @@ async def test_what_happens_is_told_in_order(storage: SqliteStores) -> None:
 async def test_what_waits_for_a_paused_endpoint_is_kept_however_old_it_is(
     storage: SqliteStores,
 ) -> None:
-    office = an_office(storage)
-    await a_receiver(office, status=EndpointStatus.PAUSED)
+    office = await an_office_that_tells(storage, status=EndpointStatus.PAUSED)
     waits = await decided(office, Status.REJECTED)
     office.clock.forward(hours=31 * 24)
     await settle(office)
@@ -97,8 +96,7 @@ async def test_what_waits_for_a_paused_endpoint_is_kept_however_old_it_is(
 
 
 async def test_an_event_is_thin_and_signed(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     await decided(office, why="Because of 4711.")
     for attempt in office.poster.posted:
         Webhook(SECRET)  # the receiver's library knows the form of the secret
@@ -116,8 +114,7 @@ async def test_an_event_is_thin_and_signed(storage: SqliteStores) -> None:
 
 
 async def test_a_full_event_has_the_arguments_without_secrets(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office, is_full=True)
+    office = await an_office_that_tells(storage, is_full=True)
     arguments = {"env": "production", "pin": "tiger-7731"}
     await decided(office, arguments=arguments, secret=["pin"])
     told = office.poster.posted[-1]
@@ -127,8 +124,7 @@ async def test_a_full_event_has_the_arguments_without_secrets(storage: SqliteSto
 
 
 async def test_a_full_event_that_is_too_large_is_thin(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office, is_full=True)
+    office = await an_office_that_tells(storage, is_full=True)
     await a_request(office, arguments={"text": "x" * 25_000}, metadata={"a": "1"})
     await settle(office)
     (told,) = office.poster.posted
@@ -142,8 +138,7 @@ async def test_a_full_event_that_is_too_large_is_thin(storage: SqliteStores) -> 
 async def test_what_a_rule_decides_at_once_is_told_too(
     storage: SqliteStores, rule: dict[str, Any], status: str
 ) -> None:
-    office = an_office(storage, rule)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage, rule)
     request = await a_request(office)
     assert request.status == status
     await settle(office)
@@ -152,8 +147,7 @@ async def test_what_a_rule_decides_at_once_is_told_too(
 
 
 async def test_12_an_expiry_is_told_as_one(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     await a_request(office)
     office.clock.forward(hours=9)
     await settle(office)
@@ -174,8 +168,7 @@ async def test_without_an_endpoint_nothing_is_stored_or_sent(storage: SqliteStor
 async def test_42_a_failure_is_repeated_for_three_days_and_then_given_up(
     storage: SqliteStores,
 ) -> None:
-    office = an_office(storage)
-    await a_receiver(office, events=("request.decided",))
+    office = await an_office_that_tells(storage, events=("request.decided",))
     office.poster.answers = [FAILED]
     name = await decided(office)
     waits_s = []
@@ -201,8 +194,7 @@ async def test_42_a_failure_is_repeated_for_three_days_and_then_given_up(
 async def test_42_after_an_event_that_is_given_up_the_next_ones_follow(
     storage: SqliteStores,
 ) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     office.poster.answers = [*[FAILED] * len(WAITS), TAKEN]
     name = await decided(office, Status.REJECTED)
     while (due_ms := (await the_queue(office, name)).due_ms) is not None:
@@ -213,8 +205,7 @@ async def test_42_after_an_event_that_is_given_up_the_next_ones_follow(
 
 
 async def test_42_a_receiver_that_asks_for_time_gets_it(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office, events=("request.decided",))
+    office = await an_office_that_tells(storage, events=("request.decided",))
     office.poster.answers = [WebhookAnswer(429, "HTTP 429", 37), TAKEN]
     name = await decided(office)
     due_ms = (await the_queue(office, name)).due_ms
@@ -226,8 +217,7 @@ async def test_42_a_receiver_that_asks_for_time_gets_it(storage: SqliteStores) -
 
 
 async def test_42_a_receiver_that_wants_no_more_is_switched_off(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     office.poster.answers = [WebhookAnswer(410, "HTTP 410")]
     await decided(office)
     await decided(office, key="other")
@@ -239,8 +229,7 @@ async def test_42_a_receiver_that_wants_no_more_is_switched_off(storage: SqliteS
 
 
 async def test_an_endpoint_that_fails_for_five_days_is_paused(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     office.poster.answers = [FAILED]
     for key in "abcdef":
         await decided(office, key=key)
@@ -260,8 +249,7 @@ async def test_an_endpoint_that_fails_for_five_days_is_paused(storage: SqliteSto
 
 
 async def test_one_success_ends_the_failing(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     office.poster.answers = [FAILED, TAKEN]
     await decided(office)
     assert (await the_endpoint(office)).last_error == "HTTP 500 no"
@@ -324,16 +312,14 @@ async def test_45_an_address_that_is_not_allowed_refuses_the_request(
 
 
 async def test_45_a_host_that_the_key_lost_gets_nothing(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office, url="https://other.example.com/")
+    office = await an_office_that_tells(storage, url="https://other.example.com/")
     await decided(office)
     assert office.poster.posted == []
     assert "does not name this host" in (await the_endpoint(office)).last_error
 
 
 async def test_deliveries_are_kept_for_thirty_days(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     await decided(office, Status.REJECTED)
     assert await storage.webhooks.deliveries.count({"endpoint_id": ENDPOINT}) == 2
     office.clock.forward(hours=29 * 24)

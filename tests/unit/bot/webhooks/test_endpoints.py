@@ -21,6 +21,7 @@ from tests.unit.bot.office import ADA, Office
 from tests.unit.bot.webhooks.receiving import (
     SECRET,
     a_receiver,
+    an_office_that_tells,
     settle,
     the_endpoint,
     the_queue,
@@ -183,8 +184,7 @@ async def test_an_endpoint_that_is_gone_gets_no_secret(storage: SqliteStores) ->
 async def test_44_all_since_a_time_is_sent_again_in_order_with_the_same_ids(
     storage: SqliteStores,
 ) -> None:
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     await decided(office, "a")
     office.clock.forward(hours=1)
     since_ms = office.clock()
@@ -209,8 +209,7 @@ async def test_44_all_is_sent_again_once_if_the_clocks_differ(
     storage: SqliteStores, hours: int
 ) -> None:
     """The command may run on another machine than the bot, which dates deliveries."""
-    office = an_office(storage)
-    await a_receiver(office)
+    office = await an_office_that_tells(storage)
     since_ms = office.clock()
     await decided(office, "a")
     office.clock.forward(hours=hours)
@@ -221,8 +220,7 @@ async def test_44_all_is_sent_again_once_if_the_clocks_differ(
 
 
 async def test_44_what_was_given_up_is_sent_again(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await a_receiver(office, events=("request.decided",))
+    office = await an_office_that_tells(storage, events=("request.decided",))
     await decided(office, "a")
     office.poster.answers = [FAILED]
     name = await decided(office, "b")
@@ -239,8 +237,7 @@ async def test_44_what_was_given_up_is_sent_again(storage: SqliteStores) -> None
 async def test_44_a_paused_endpoint_is_switched_on_and_gets_what_waits(
     storage: SqliteStores,
 ) -> None:
-    office = an_office(storage)
-    await a_receiver(office, status=EndpointStatus.PAUSED)
+    office = await an_office_that_tells(storage, status=EndpointStatus.PAUSED)
     await decided(office, "a")
     assert office.poster.posted == []
     assert [attempt.sequence for attempt in await redrive(office)] == [1, 2]
