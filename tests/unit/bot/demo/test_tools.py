@@ -9,11 +9,13 @@ from pydantic_ai.models import Model
 
 from agents import Agent
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
+from agents.core.codec import Json
 from agents.core.observers import ToolOutcome
 from agents.runs.topology import Described
 from agents.tools.function import FunctionTool
 from agents.tools.several import describer_in
 from bot.demo import PATTERNS, DemoModel, build
+from bot.demo.agent import DemoServices
 from tests.unit.bot.talk import Talk
 
 DEPLOY = "deploy payments 1.4.2 to production"
@@ -164,3 +166,21 @@ def test_each_tool_that_asks_has_words_for_many(make: Callable[[Model], Agent]) 
     tools = [describer_in(tool) for tool in asking_tools(make(DemoModel()))]
     functions = [tool for tool in tools if isinstance(tool, FunctionTool)]
     assert [function.definition.name for function in functions if not function.batch.title] == []
+
+
+def test_several_deployments_are_told_with_their_places() -> None:
+    (deploy,) = [
+        demo_tool
+        for demo_tool in DemoServices(print).tools()
+        if demo_tool.definition.name == "deploy"
+    ]
+    tool = describer_in(deploy)
+    assert tool is not None
+    calls: list[dict[str, Json]] = [
+        {"service": service, "version": "1.4.2", "environment": place, "replicas": number}
+        for number, (service, place) in enumerate(
+            [("payments", "staging"), ("search", "production"), ("cache", "staging")], 1
+        )
+    ]
+    assert tool.describe_several(calls).title == "3 deployments to staging and production"
+    assert [*tool.describe_several(calls).sizes] == [1, 2, 3]
