@@ -20,7 +20,6 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, ROSA, THREAD_ID, KilledError, Office, an_incoming
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
-PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
 
 
@@ -40,17 +39,6 @@ def test_a_message_that_is_nothing_but_a_stop(text: str) -> None:
 )
 def test_a_message_that_is_more_is_none(text: str) -> None:
     assert not looks_like_stop(text)
-
-
-async def test_what_ran_before_is_named(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, PAY_BEN])
-    await office.hear(ASK)
-    await office.decide(await office.the_approval())
-    await office.hear("stop", ts=ts(1))
-    text = office.shown()[-1]
-    assert "Already ran: Pay 5 to Mia." in text
-    assert "Didn't run: Pay 7 to Ben." in text
-    assert [name for name, _ in office.ran] == ["pay"]
 
 
 async def test_a_message_that_becomes_a_stop_needs_the_right_to_it(storage: SqliteStores) -> None:

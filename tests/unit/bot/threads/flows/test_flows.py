@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.core.checkpoint import CheckpointStatus
 from agents.models import call, say
 from bot.approvals.changes import closed
 from bot.approvals.disclosure import Surface
@@ -116,6 +117,18 @@ async def test_unknown_and_outdated(storage: SqliteStores) -> None:
     for shown in ("", "0" * 32):
         with pytest.raises(OutdatedCardError):
             await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown=shown)
+
+
+async def test_a_gate_that_was_taken_away_ends_the_turn(storage: SqliteStores) -> None:
+    first = Office(storage, [PAY])
+    approval = await first.asked(ASK)
+    second = Office(storage, [say("never")], clock=first.clock, is_gated=False)
+    await second.decide(approval)
+    assert second.ran == []
+    assert "nothing more will run" in second.shown()[-1]
+    stored = await storage.checkpoints.load(f"{THREAD_ID}#1")
+    assert stored is not None
+    assert stored.status is CheckpointStatus.CLOSED
 
 
 async def in_doubt(storage: SqliteStores, *words: str) -> tuple[Office, Approval]:

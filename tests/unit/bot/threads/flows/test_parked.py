@@ -13,6 +13,7 @@ from agents.gates import policy_gate
 from agents.models import call, say
 from agents.policy import Allow, RulePolicy
 from bot.errors import ApprovalClosedError, NotApproverError, RefusalError
+from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Decision, ExecutionState, Kind, Status
 from bot.records.approval_queries import of_turn
 from bot.records.switch import FreezeScope, ScopeKind
@@ -163,12 +164,14 @@ async def test_a_process_that_dies_after_the_withdrawal_loses_nothing(
     storage: SqliteStores,
 ) -> None:
     first, approval = await frozen_and_approved(storage, PAY)
+    assert buttons(approval) == [ActionId.REJECT, ActionId.WITHDRAW]
     await first.approvals.withdrawals.withdraw(approval.approval_id, an_actor(ROSA), reason="")
     first.queue.drop()
     second = Office(storage, [say("I see.")], clock=first.clock, owner="second")
     second.clock.forward(minutes=5)
     await second.later()
     assert (second.ran, second.shown()[-1]) == ([], "I see.")
+    assert "withdrawn by the requester" in str(second.model.inputs[-1])
     assert (await second.acts()).count("withdrawn") == 1
 
 
