@@ -13,7 +13,7 @@ from tests.support.stores import SqliteStores
 from tests.unit.bot.office import THREAD_ID, Office, an_incoming
 
 
-async def test_what_comes_after_that_is_looked_for_once_more(
+async def test_what_comes_after_the_release_is_looked_for_once_more(
     storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = Office(storage, [say("One."), say("Two.")])
