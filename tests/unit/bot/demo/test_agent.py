@@ -207,6 +207,15 @@ async def test_a_question_that_is_not_answered_is_told_as_it_ended(
     assert talk.asked == ()
 
 
+async def test_one_thing_is_asked_at_a_time() -> None:
+    talk = Talk()
+    said = await talk.say("deploy payments", "deploy search")
+    assert len(talk.asked) == 1
+    assert "tell me about search again later" in said
+    await talk.decide("1.4.2 staging")
+    assert talk.question(ReviewEditInfo).title == "Deploy payments 1.4.2 to staging"
+
+
 async def test_several_messages_are_done_together() -> None:
     talk = Talk()
     said = await talk.say("status of search", "refund order 7 5")

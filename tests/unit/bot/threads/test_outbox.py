@@ -115,6 +115,17 @@ async def test_a_fault_that_may_pass_is_tried_again_for_some_minutes(storage: Sq
     assert office.notifier.whispers == []
 
 
+async def test_slack_says_when(storage: SqliteStores) -> None:
+    office = Office(storage, [])
+    office.notifier.failing.add("send_ephemeral")
+    office.notifier.faults["send_ephemeral"] = DeliveryError(
+        "x", "y", retry_after=timedelta(seconds=60)
+    )
+    await tell(office)
+    await office.queue.run()
+    assert [message.due_ms for message in await left(office)] == [office.clock() + 60_000]
+
+
 async def test_what_slack_will_never_take_is_left(
     storage: SqliteStores, caplog: pytest.LogCaptureFixture
 ) -> None:
