@@ -62,6 +62,7 @@ async def test_nothing_is_overwritten(tmp_path: Path) -> None:
         ("this is not a database, whatever its name says", "not a database"),
         ("of another program", "not a database of Countersign"),
     ],
+    ids=["none", "damaged", "of another program"],
 )
 async def test_what_is_no_database_of_ours_is_not_copied(
     tmp_path: Path, content: str, words: str

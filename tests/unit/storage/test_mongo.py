@@ -1,4 +1,4 @@
-"""What is special about the shared database: addresses, secrets, documents."""
+"""What is special about the shared database: addresses and secrets."""
 
 import ast
 import asyncio

@@ -64,6 +64,20 @@ async def test_what_was_not_begun_does_not_begin(storage: SqliteStores) -> None:
     assert office.notifier.whispers[-1] == (ROSA, words("message.stopped_early"))
 
 
+async def test_a_stop_that_comes_before_the_pass_lets_nothing_run(storage: SqliteStores) -> None:
+    office = Office(storage, [PAY])
+    approval = await office.asked(ASK)
+    await office.decide_meanwhile(approval, by=ADA)
+    await office.inbox.receive(an_incoming("stop", ts=ts(1)))
+    await office.queue.run()
+    assert office.ran == []
+    stored = await storage.approvals.get(approval.approval_id)
+    assert stored.status is Status.CANCELLED
+    assert stored.card.revision == stored.shown_revision
+    thread = await storage.threads.get(THREAD_ID)
+    assert (thread.due_ms, thread.leased_by) == (None, "")
+
+
 class Migration:
     """An approved tool that works until the test lets it end, and its agent."""
 

@@ -1,4 +1,4 @@
-"""The last text of a run: known whole at once, it is on no record, and stands once all the same."""
+"""The last text of a run: known whole at once, it stands once, whichever process dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process works on a thread once at a time: who wants more meanwhile claims nothing."""
+"""A process works on a thread once at a time, and what somebody wants meanwhile is done."""
 
 from __future__ import annotations
 
