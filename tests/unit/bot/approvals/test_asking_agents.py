@@ -24,7 +24,6 @@ from bot.records.approval import Approval, Comment, Status
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.slack.cards.details import history_blocks
 from bot.threads.agents import nobody
-from bot.words.mrkdwn import is_person
 from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import MIA, TWO, an_office, asked
@@ -146,21 +145,24 @@ async def test_an_agent_that_is_not_known_now_is_not_offered(storage: SqliteStor
     assert not await Explanations(broken, storage.log).offered(an_approval())
 
 
-@pytest.mark.parametrize("whom", ["Agent", "agent ", "UADA", "U0AGENT", "everybody"])
-async def test_what_the_form_does_not_have_asks_nobody(storage: SqliteStores, whom: str) -> None:
+@pytest.mark.parametrize(
+    ("whom", "person"),
+    [
+        ("Agent", ""),
+        ("agent ", ""),
+        ("UADA", ""),
+        ("U0AGENT", ""),
+        ("everybody", ""),
+        ("other", AGENT),  # nobody is the agent
+    ],
+)
+async def test_what_the_form_does_not_have_asks_nobody(
+    storage: SqliteStores, whom: str, person: str
+) -> None:
     counter = await a_counter(storage)
     approval = await counter.office.the_approval()
-    values = {**typed("question", "why?"), **picked("whom", whom)}
-    await counter.send(a_submission(approval, ActionId.ASK_BACK_MODAL, values, ADA))
-    assert (await counter.office.the_approval()).dialog == ()
-
-
-async def test_nobody_is_the_agent(storage: SqliteStores) -> None:
-    assert not is_person(AGENT)
-    counter = await a_counter(storage)
-    approval = await counter.office.the_approval()
-    person = {"person": {"countersign:value": {"selected_user": AGENT}}}
-    values = {**typed("question", "why?"), **picked("whom", "other"), **person}
+    other = {"person": {"countersign:value": {"selected_user": person}}}
+    values = {**typed("question", "why?"), **picked("whom", whom), **other}
     await counter.send(a_submission(approval, ActionId.ASK_BACK_MODAL, values, ADA))
     assert (await counter.office.the_approval()).dialog == ()
 
@@ -230,15 +232,6 @@ async def test_a_question_whose_process_dies_is_put_again_by_another(storage: Sq
     assert len(office.notifier.questions) == 1
 
 
-async def test_a_question_is_put_once_at_a_time(storage: SqliteStores) -> None:
-    counter = await a_counter(storage, say("For lunch."))
-    await ask(counter, runs=False)
-    await counter.office.attendance.redraw((await counter.office.the_approval()).approval_id)
-    await counter.office.queue.run()
-    assert (await question_of(counter)).answer == "For lunch."
-    assert counter.office.model.calls == 2
-
-
 async def test_what_is_decided_meanwhile_keeps_no_answer(storage: SqliteStores) -> None:
     async def answer(_: str, __: str) -> str:
         for by in (ADA, BEN, MIA):
@@ -252,18 +245,6 @@ async def test_what_is_decided_meanwhile_keeps_no_answer(storage: SqliteStores) 
     assert left.status is Status.APPROVED
     assert left.dialog[0].answer == ""
     assert [question[2] for question in counter.office.notifier.closed_questions] == ["over"]
-
-
-async def test_a_vote_meanwhile_stays_and_the_answer_is_kept(storage: SqliteStores) -> None:
-    async def answer(_: str, __: str) -> str:
-        await counter.office.decide_meanwhile(await counter.office.the_approval(), by=ADA)
-        return "For lunch."
-
-    counter = await a_counter(storage, make_agent=talking(answer))
-    await ask(counter)
-    left = await counter.office.the_approval()
-    assert [vote.by for vote in left.votes] == [ADA]
-    assert left.dialog[0].answer == "For lunch."
 
 
 async def test_an_answer_about_what_was_edited_meanwhile_is_not_kept(storage: SqliteStores) -> None:

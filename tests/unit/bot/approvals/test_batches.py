@@ -167,12 +167,6 @@ async def test_what_is_risky_is_decided_by_itself(
     assert set((await states(storage)).values()) == {Status.PENDING}
 
 
-async def test_the_button_is_on_cards_that_follow_another(storage: SqliteStores) -> None:
-    _, cards = await asked(storage, "a", "b")
-    drawn = [json.dumps(card_for(approval, approvers_text="").blocks) for approval in cards]
-    assert [ActionId.BATCH in text for text in drawn] == [False, True]
-
-
 async def test_who_may_not_approve_opens_no_form_and_counts_nowhere(
     storage: SqliteStores,
 ) -> None:
@@ -226,15 +220,6 @@ async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStores) -> Non
 
     with pytest.raises(InvalidInputError):
         await batches.vote(many, never)
-
-
-async def test_a_form_opened_at_a_call_that_is_too_long_lists_the_others(
-    storage: SqliteStores,
-) -> None:
-    counter, cards = await asked(storage, "long " * 2_000, "b", "c")
-    await counter.send(a_click(cards[0], ActionId.BATCH))
-    assert offered(counter) == [cards[1].approval_id, cards[2].approval_id]
-    assert "1 more is too long to list" in json.dumps(counter.views.opened[-1])
 
 
 async def test_calls_that_are_all_too_long_have_no_form(storage: SqliteStores) -> None:

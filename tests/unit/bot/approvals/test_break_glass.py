@@ -14,14 +14,12 @@ from bot.people.break_glass import Reasons
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import newest_of
 from bot.records.switch import FreezeScope, ScopeKind
-from bot.slack.cards.card_for import card_for
 from bot.stores import Stores
-from storage.audit import AuditEntry
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import Failing
-from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
-from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, KilledError, Office, an_actor
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, typed
+from tests.unit.bot.office import ADA, BEN, CHANNEL, ROSA, THREAD_ID, Office, an_actor
 
 MIA, TOM = "UMIA", "UTOM"
 LOOK: list[Turn] = [call("look", {"what": "a"}, id="c1"), say("done")]
@@ -67,41 +65,6 @@ async def acts(storage: Stores) -> list[str]:
         for entry in await story(storage, thread_id=THREAD_ID)
         if entry.action in wanted
     ]
-
-
-def drawn(approval: Approval) -> str:
-    return json.dumps(card_for(approval, approvers_text="").blocks)
-
-
-@pytest.mark.parametrize("who", [MIA, ROSA])
-async def test_it_runs_at_once_and_everybody_who_could_have_decided_hears_of_it(
-    storage: SqliteStores, who: str
-) -> None:
-    counter = await asked(storage)
-    approval = await counter.office.the_approval()
-    await counter.send(a_click(approval, ActionId.OVERRIDE, who))
-    assert counter.views.opened[-1]["callback_id"] == ActionId.OVERRIDE_MODAL
-    assert "C0ALERT" in json.dumps(counter.views.opened[-1])
-    await submitted(counter, who, a_form())
-    assert counter.office.ran == [("look", "a")]
-    assert [to for to, _ in counter.office.notices.alerts] == ["C0ALERT", ADA, BEN]
-    assert await acts(storage) == ["broke_glass", "decided", "started"]
-    card = drawn(counter.office.notifier.cards[approval.approval_id])
-    assert all(words in card for words in (WHAT, WHY_NOW, "Override by"))
-
-
-@pytest.mark.parametrize(
-    "more", [{"break_glass": "no"}, {"break_glass": "no", "always_ask": "yes"}]
-)
-async def test_where_the_rule_names_nobody_nobody_may(
-    storage: SqliteStores, more: dict[str, object]
-) -> None:
-    counter = await asked(storage, glass(**more))
-    approval = await counter.office.the_approval()
-    assert ActionId.OVERRIDE not in drawn(approval)
-    await counter.send(a_click(approval, ActionId.OVERRIDE, MIA))
-    await submitted(counter, MIA, a_form())
-    assert (counter.views.opened, counter.office.ran) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -212,26 +175,6 @@ async def test_who_may_no_longer_do_so_starts_nothing_a_minute_later(storage: Sq
     assert (await counter.office.the_approval()).asked_again
 
 
-async def test_a_process_that_dies_after_the_decision_tells_people_all_the_same(
-    storage: SqliteStores,
-) -> None:
-    counter = await asked(storage)
-    approval = await counter.office.the_approval()
-
-    async def dies(*entries: AuditEntry) -> None:
-        raise KilledError
-
-    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": dies})})  # type: ignore[arg-type]
-    counter.office.storage = dead  # type: ignore[assignment]
-    reasons = Reasons(what=WHAT, why_now=WHY_NOW, is_sure=True)
-    await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
-    counter.office.queue.drop()
-    after = Office(storage, LOOK[1:], policy=glass(), clock=counter.office.clock, owner="after")
-    await after.later(seconds=30)
-    assert [to for to, _ in after.notices.alerts] == ["C0ALERT", ADA, BEN]
-    assert await acts(storage) == ["broke_glass", "decided", "started"]
-
-
 async def test_whoever_resumes_the_run_of_who_died_tells_people_first(
     storage: SqliteStores,
 ) -> None:
@@ -268,16 +211,6 @@ async def test_whom_slack_did_not_let_be_told_is_told_later_by_any_process(
     assert await acts(storage) == ["broke_glass", "decided", "started"]
 
 
-async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStores) -> None:
-    counter = await asked(storage, glass(edit="yes"))
-    edited = await counter.office.decide(await counter.office.the_approval(), edited={"what": "b"})
-    assert edited.status is Status.PENDING
-    await submitted(counter, MIA, a_form())
-    assert counter.office.ran == [("look", "b")]
-    assert "broke_glass" in await acts(storage)
-    assert "decided" in await acts(storage)
-
-
 async def broken(storage: Stores) -> tuple[Counter, Approval]:
     """A call runs without those who should decide it, and they have been told."""
     counter = await asked(storage)
@@ -299,20 +232,27 @@ async def marked(storage: Stores) -> list[str]:
     return [entry.actor_id for entry in entries if entry.action == "alert_seen"]
 
 
-@pytest.mark.parametrize("who", [MIA, ROSA, "UNOBODY"])
-async def test_nobody_else_can_say_that_they_have_seen_it(storage: SqliteStores, who: str) -> None:
+@pytest.mark.parametrize(
+    ("who", "lost"),
+    [
+        (MIA, ""),
+        (ROSA, ""),
+        ("UNOBODY", ""),
+        (TOM, "is_guest"),
+        (TOM, "is_deleted"),
+        (TOM, "is_external"),
+        (TOM, "is_bot"),
+    ],
+)
+async def test_nobody_else_can_say_that_they_have_seen_it(
+    storage: SqliteStores, who: str, lost: str
+) -> None:
     counter, approval = await broken(storage)
+    if lost:
+        counter.office.directory.add(who, **{lost: True})
     await counter.send(a_press(approval, who))
     assert (await marked(storage), counter.office.notices.seen) == ([], [])
     assert "refused" in await acts(storage)
-
-
-@pytest.mark.parametrize("lost", ["is_guest", "is_deleted", "is_external", "is_bot"])
-async def test_who_is_no_member_any_more_has_seen_nothing(storage: SqliteStores, lost: str) -> None:
-    counter, approval = await broken(storage)
-    counter.office.directory.add(TOM, **{lost: True})
-    await counter.send(a_press(approval, TOM))
-    assert (await marked(storage), counter.office.notices.seen) == ([], [])
 
 
 async def test_what_was_no_emergency_or_is_another_one_cannot_be_seen(

@@ -144,19 +144,6 @@ async def test_what_changes_all_the_time_is_said(storage: SqliteStores) -> None:
     assert (await office.the_approval()).claim == CardClaim()
 
 
-async def test_a_snooze_is_noted_for_one_person(storage: SqliteStores) -> None:
-    counter, approval = await a_counter(storage)
-    await press(counter, ActionId.SNOOZE, ADA)
-    assert counter.views.opened[-1]["callback_id"] == ActionId.SNOOZE_MODAL
-    sent = a_submission(approval, ActionId.SNOOZE_MODAL, picked("when", f"in.{90 * 60_000}"), ADA)
-    assert (await counter.send(sent)).body == ""
-
-    left = await storage.approvals.get(approval.approval_id)
-    until_ms = counter.office.clock() + 90 * 60_000
-    assert left.snoozes == {ADA: until_ms}
-    assert await acts(counter) == ["snoozed"]
-
-
 @pytest.mark.parametrize(
     "state", [{}, {"selected_date_time": None}, {"selected_date_time": "soon"}, {"x": 1}]
 )
@@ -206,17 +193,6 @@ async def test_nobody_snoozes_beyond_the_deadline(storage: SqliteStores, hours: 
 
     assert "after the deadline" in answer["errors"]["when"]
     assert await codes(counter) == ["beyond_deadline"]
-
-
-async def test_the_words_of_an_option_are_not_its_value(storage: SqliteStores) -> None:
-    counter, approval = await a_counter(storage)
-    option = {"value": "in.32400000", "text": {"type": "plain_text", "text": "No 'other' time"}}
-    values = {"when": {"countersign:value": {"selected_option": option}}}
-    answer = json.loads(
-        (await counter.send(a_submission(approval, ActionId.SNOOZE_MODAL, values, ADA))).body
-    )
-
-    assert list(answer["errors"]) == ["when"]
 
 
 async def test_who_may_not_decide_gets_no_form_and_submits_none(storage: SqliteStores) -> None:
@@ -301,26 +277,6 @@ async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
     assert counter.told(ROSA).startswith("Your answer is on the card.")
     assert answered.requesters == approval.requesters
     assert answered.expires_ms == approval.expires_ms
-
-
-@pytest.mark.parametrize("action", ["rejection", "expiry", "stop"])
-async def test_an_open_question_stops_asking_when_all_is_over(
-    storage: SqliteStores, action: str
-) -> None:
-    counter, _ = await a_counter(storage)
-    approval = await ask_back(counter)
-    office, (asked,) = counter.office, counter.office.notifier.questions.values()
-    if action == "stop":
-        await counter.send(a_reply(counter, "stop"))
-    elif action == "expiry":
-        office.clock.now_ms = approval.expires_ms
-        await office.later()
-    else:
-        await office.decide(await office.the_approval(), Status.REJECTED)
-    assert await office.open_approvals() == []
-    assert office.notifier.closed_questions == [(asked[0], "why now?", "over")]
-    await office.attendance.redraw(approval.approval_id)
-    assert len(office.notifier.closed_questions) == 1
 
 
 async def test_a_question_that_cannot_be_closed_now_is_closed_later(storage: SqliteStores) -> None:

@@ -14,9 +14,9 @@ from bot.records.approval import Status
 from bot.records.people import DelegationRecord, DelegationStore
 from storage.audit import AuditEntry
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.test_votes import LIA, MIA, TOM, asked, refused
+from tests.unit.bot.approvals.test_votes import MIA, TOM, asked, refused
 from tests.unit.bot.counter_stage import Proxy
-from tests.unit.bot.office import ADA, BEN, GUS, Office, an_actor
+from tests.unit.bot.office import ADA, GUS, Office, an_actor
 
 ONE: dict[str, Any] = {"approve": [{"from": ["security"]}]}
 HOUR_MS = 3_600_000
@@ -51,31 +51,6 @@ async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
     office.directory.people[MIA] = replace(office.directory.people[MIA], is_deleted=True)
 
     assert await refused(office, TOM) == "not_approver"
-
-
-@pytest.mark.parametrize(
-    ("owner", "to", "more", "code"),
-    [
-        (MIA, MIA, {}, "bad_delegate"),
-        (MIA, GUS, {}, "bad_delegate"),
-        (GUS, MIA, {}, "guest"),
-        (MIA, TOM, {"hours": 31 * 24}, "bad_delegate"),
-        (MIA, TOM, {"hours": 0}, "bad_delegate"),
-        (MIA, TOM, {"group": "unknown"}, "bad_delegate"),
-    ],
-)
-async def test_what_cannot_be_handed_on_is_refused_and_on_record(
-    storage: SqliteStores, owner: str, to: str, more: dict[str, Any], code: str
-) -> None:
-    office = await asked(storage, ONE)
-
-    with pytest.raises(RefusalError) as error:
-        await hand_over(office, owner, to, **more)
-
-    assert error.value.code == code
-    (entry,) = await entries(office)
-    assert (entry.action, entry.actor_id, entry.detail["code"]) == ("refused", owner, code)
-    assert await storage.delegations.current("T1", now_ms=office.clock()) == []
 
 
 async def test_a_failed_look_up_hands_nothing_on(storage: SqliteStores) -> None:
@@ -137,21 +112,6 @@ async def test_a_ring_that_was_closed_meanwhile_is_opened_again(storage: SqliteS
 
     assert error.value.code == "bad_delegate"
     assert list(await storage.delegations.current("T1", now_ms=office.clock())) == [quicker]
-
-
-async def test_who_hands_on_again_changes_to_whom(storage: SqliteStores) -> None:
-    office = await asked(storage, ONE)
-    await hand_over(office, MIA, TOM)
-    await hand_over(office, MIA, LIA)
-    await hand_over(office, MIA, BEN, group="security")
-
-    own = await delegating(office).own(an_actor(MIA), team_id="T1")
-    assert [(delegation.delegate_id, delegation.group_name) for delegation in own] == [
-        (LIA, ""),
-        (BEN, "security"),
-    ]
-    (mine,) = await delegating(office).handed_to(an_actor(LIA), team_id="T1")
-    assert mine.owner_id == MIA
 
 
 async def test_who_comes_back_is_away_no_more(storage: SqliteStores) -> None:

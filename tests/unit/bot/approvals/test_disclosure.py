@@ -163,33 +163,6 @@ def test_only_so_many_people_are_remembered() -> None:
 # ---- the use case ------------------------------------------------------------------------------
 
 
-async def test_a_yes_to_a_masked_call_is_refused_until_it_was_revealed(
-    storage: SqliteStores,
-) -> None:
-    office = await an_office(storage)
-    approval = await office.the_approval()
-    with pytest.raises(NotSeenError, match=r"Part of this is hidden.*Select Reveal…"):
-        await office.decide(approval)
-    assert office.ran == []
-    await office.approvals.reveal(approval, ADA, nothing)
-    with pytest.raises(NotSeenError):
-        await office.decide(await office.the_approval(), by=BEN)
-    await office.decide(await office.the_approval())
-    assert office.ran == [("run", f"API_KEY={TOKEN} ./deploy")]
-
-
-async def test_an_edit_is_a_yes(storage: SqliteStores) -> None:
-    office = await an_office(storage)
-    with pytest.raises(NotSeenError):
-        await office.decide(await office.the_approval(), edited={"command": "x", "note": ""})
-
-
-async def test_a_no_needs_no_look(storage: SqliteStores) -> None:
-    office = await an_office(storage)
-    decided = await office.decide(await office.the_approval(), Status.REJECTED)
-    assert decided.status is Status.REJECTED
-
-
 async def test_what_is_cut_has_to_be_opened(storage: SqliteStores) -> None:
     office = await an_office(storage, LONG)
     approval = await office.the_approval()

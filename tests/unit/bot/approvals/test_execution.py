@@ -20,15 +20,12 @@ from agents import (
     tool,
 )
 from agents.core.checkpoint import CheckpointStatus
-from agents.core.codec import Json
-from agents.core.observers import WorkInDoubt, WorkNotice, WorkStarted
 from agents.gates.approval import approval_gate
 from agents.graph import END, START, GraphAgent, StateGraph
 from agents.models import call, say
 from agents.runs.document import OpenRun
 from agents.workflows import AgentTool
-from bot.approvals.disclosure import Surface
-from bot.approvals.execution import execution_of, lets_run
+from bot.approvals.execution import execution_of
 from bot.audit.acts import Act
 from bot.audit.report import story
 from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
@@ -38,13 +35,12 @@ from storage.errors import StoreUnavailableError
 from tests.support.decided import decide, failing_at
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
-from tests.unit.bot.slack.cards.samples import a_doubt, a_form, an_approval as a_card, decided
+from tests.unit.bot.slack.cards.samples import an_approval as a_card, decided
 from tests.unit.bot.slack.cards.test_words import shown
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
-IT_RAN: Json = {"choice": "ran", "result": "Mia has it."}
 
 
 def drawn(office: Office, approval: Approval) -> Execution | None:
@@ -99,50 +95,6 @@ async def test_a_call_that_failed_is_told_with_its_error(storage: SqliteStores) 
     )
 
 
-async def a_crash(storage: SqliteStores, *turns: object) -> tuple[Office, Approval, Approval]:
-    """A process that died in a call; another one has asked what became of it."""
-    first = await asked(storage, PAY, dies_in_tools=True)
-    approval = await first.the_approval()
-    with pytest.raises(KilledError):
-        await first.decide(approval)
-    first.queue.drop()
-    second = Office(storage, list(turns), clock=first.clock, owner="second")  # type: ignore[arg-type]
-    assert execution_of(await storage.approvals.get(approval.approval_id)) is not None
-    await second.later(minutes=1)
-    return second, approval, await second.the_approval()
-
-
-async def test_a_call_in_doubt_that_ran_is_told_as_people_say(storage: SqliteStores) -> None:
-    office, approval, doubt = await a_crash(storage, say("Fine."))
-    await office.decide(doubt, Status.ANSWERED, answers=IT_RAN)
-    run = drawn(office, approval)
-    assert run is not None
-    assert (run.state, run.text) == (ExecutionState.ENDED, "Mia has it.")
-    assert drawn(office, doubt) is None  # its own words say it
-
-
-async def test_a_crash_before_the_card_was_told_is_made_good_from_the_journal(
-    storage: SqliteStores,
-) -> None:
-    first = await asked(storage, PAY)
-    approval = await first.the_approval()
-    over = failing_at(
-        storage.approvals,
-        lambda new, old: new.execution != old.execution and is_at(new, "ended"),
-        KilledError,
-    )
-    with pytest.raises(KilledError):
-        await first.decide(approval)
-    first.queue.drop()
-    over()
-    second = Office(storage, [say("Paid.")], clock=first.clock, owner="second")
-    await second.later(minutes=1)
-    assert len(first.ran) == 1
-    assert second.ran == []
-    assert state_of(second, approval) is ExecutionState.ENDED
-    assert second.shown() == ["Paid."]
-
-
 def is_at(approval: Approval, state: str) -> bool:
     return approval.execution.state == state
 
@@ -168,31 +120,6 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
     assert len(office.ran) == 1
     assert state_of(office, approval) is ExecutionState.ENDED
     assert await office.open_approvals() == []
-
-
-async def test_a_call_that_may_run_twice_ends_as_it_ended_then(storage: SqliteStores) -> None:
-    ran: list[int] = []
-
-    @tool(gate="approval", idempotent=True)
-    def pay(to: str, amount: int) -> str:
-        """Pay."""
-        ran.append(amount)
-        if len(ran) == 1:
-            raise KilledError
-        return f"paid {amount} to {to}"
-
-    first = await asked(storage, PAY, make_agent=with_tool(pay))
-    approval = await first.the_approval()
-    with pytest.raises(KilledError):
-        await first.decide(approval)
-    first.queue.drop()
-    assert is_at(await storage.approvals.get(approval.approval_id), "started")
-    second = Office(
-        storage, [say("Paid.")], clock=first.clock, owner="second", make_agent=with_tool(pay)
-    )
-    await second.later(minutes=1)
-    assert ran == [5, 5]
-    assert state_of(second, approval) is ExecutionState.ENDED
 
 
 async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
@@ -245,8 +172,7 @@ async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
     asks = [call("payer", {"request": "pay Mia"}, id="w1"), call("count", {}, id="n1")]
     office = await asked(storage, asks, PAY, say("Inner done."), say("Done."), make_agent=made)
     outer, question = await office.open_approvals()
-    yes = Decision(status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=outer.digest)
-    await office.approvals.decide(outer, yes, surface=Surface.CARD)
+    await office.approve_alone(outer)
     await office.decide(question, Status.ANSWERED, answers=["many"])  # no number
     stored = await storage.approvals.get(question.approval_id)
     assert stored.status is Status.CANCELLED
@@ -296,8 +222,7 @@ async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
     async def meanwhile(
         checkpoint_id: str, params: ResumeParams, *, cancel: CancelToken, run: OpenRun
     ) -> AsyncIterator[AgentEvent]:
-        yes = Decision(status=Status.APPROVED, by=BEN, at_ms=office.clock(), digest=deploy.digest)
-        await office.approvals.decide(deploy, yes, surface=Surface.CARD)
+        await office.approve_alone(deploy, by=BEN)
         async for event in resume(checkpoint_id, params, cancel=cancel, run=run):
             yield event
 
@@ -310,32 +235,6 @@ async def test_i8_a_yes_that_comes_while_its_step_is_called_off_does_not_stand(
 class Plan(TypedDict, total=False):
     input: str
     output: str
-
-
-def a_graph(error: type[Exception] | None) -> Callable[[ScriptedModel], Agent]:
-    def make(_: ScriptedModel) -> Agent:
-        def look(state: Plan) -> dict[str, object]:
-            return {}
-
-        def deploy(state: Plan) -> dict[str, object]:
-            if error is not None:
-                raise error("the disk is full")
-            return {"output": "deployed"}
-
-        graph = StateGraph(Plan).add_node("look", look).add_node("deploy", deploy)
-        graph.add_edge(START, "look").add_edge("look", "deploy").add_edge("deploy", END)
-        return GraphAgent(graph.compile(name="ship", interrupt_before=["deploy"]), "ship")
-
-    return make
-
-
-async def test_a_step_that_fails_is_told_with_its_error(storage: SqliteStores) -> None:
-    office = await asked(storage, make_agent=a_graph(OSError))
-    step = await office.the_approval()
-    await office.decide(step)
-    run = drawn(office, step)
-    assert run is not None
-    assert (run.state, run.text) == (ExecutionState.FAILED, "OSError: the disk is full")
 
 
 async def test_a_turn_that_is_given_up_leaves_a_started_call_in_doubt(
@@ -406,20 +305,6 @@ async def test_a_result_is_masked_before_it_is_cut(storage: SqliteStores) -> Non
     assert len(run.text) == 600
 
 
-async def test_older_news_changes_nothing(storage: SqliteStores) -> None:
-    office = await asked(storage, PAY, say("Paid."))
-    approval = await office.the_approval()
-    await office.decide(approval)
-    before = await storage.approvals.get(approval.approval_id)
-    thread = await storage.threads.get(approval.thread_id)
-    await office.call_records.watch(thread)
-    for kind in (WorkStarted, WorkInDoubt, WorkNotice):
-        notice = kind(checkpoint_id=approval.checkpoint_id, address=approval.address)
-        await office.call_records.noted(notice)
-    await office.call_records.doubted(thread, approval.address)
-    assert await storage.approvals.get(approval.approval_id) == before
-
-
 def with_tool(given_tool: object) -> Callable[[ScriptedModel], Agent]:
     def make(model: ScriptedModel) -> Agent:
         return ChatModelAgent(name="A", model=model, tools=[given_tool])  # type: ignore[list-item]
@@ -431,26 +316,6 @@ def decision_by(user_id: str) -> Decision:
     approved = decided(a_card(), Status.APPROVED).decision
     assert approved is not None
     return approved.changed(by=user_id)
-
-
-def test_what_lets_something_run() -> None:
-    assert lets_run(decided(a_card(), Status.APPROVED))
-    assert not lets_run(decided(a_card(), Status.ANSWERED))  # people said something else instead
-    assert not lets_run(decided(a_card(), Status.REJECTED))
-    assert not lets_run(a_card())
-    assert lets_run(decided(a_form(), Status.ANSWERED))
-    assert not lets_run(decided(a_form(tool=""), Status.ANSWERED))
-    assert lets_run(decided(a_doubt(), Status.APPROVED))
-    assert not lets_run(decided(a_doubt(), Status.ANSWERED))
-
-
-@pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])
-def test_a_card_of_what_nobody_let_run_has_no_such_line(status: Status) -> None:
-    run = Execution(state=ExecutionState.ENDED, at_ms=1, text="done")
-    approval = decided(a_card(), status).changed(execution=run)
-    assert card_for(approval, approvers_text="") == card_for(
-        approval.changed(execution=Execution()), approvers_text=""
-    )
 
 
 def test_a_long_result_is_cut_and_a_secret_in_it_named() -> None:

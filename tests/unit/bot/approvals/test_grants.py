@@ -12,7 +12,6 @@ from agents.models import Turn, call, say
 from bot.approvals.grants import agents_at, grant_id_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
-from bot.maintenance.restoring import Restoring
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import newest_of
 from bot.records.people import Grant
@@ -20,7 +19,6 @@ from bot.records.switch import FreezeScope
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.grant import grant_card
 from bot.stores import Stores
-from storage.audit import AuditEntry
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, Proxy, a_click, a_submission, typed
@@ -131,22 +129,6 @@ async def test_it_lets_nothing_run_before_it_can_be_seen(storage: SqliteStores) 
     assert (await the_grant(office)).card_ts
 
 
-async def test_beyond_the_rules_limits_the_approval_counts_alone(storage: SqliteStores) -> None:
-    office = an_office(storage, looks("a", "b"))
-    counter, approval = await granted(office, time="3h")
-    assert office.ran == [("look", "a")]
-    stored = await storage.approvals.get(approval.approval_id)
-    assert stored.decision is not None
-    assert stored.status is Status.APPROVED
-    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
-    form = a_form("3h", "2")
-    await again(office)
-    answer = await counter.send(
-        a_submission(await office.the_approval(), ActionId.GRANT_MODAL, form, ADA)
-    )
-    assert "over the policy's limits" in answer.body
-
-
 @pytest.mark.parametrize(
     ("time", "times", "field"), [("soon", "2", "for"), ("1h", "many", "times")]
 )
@@ -198,20 +180,6 @@ async def test_what_has_a_high_risk_is_never_allowed_in_advance(
     assert office.ran == []
 
 
-@pytest.mark.parametrize("more", [{}, {"reason": {"approve": "required"}}])
-async def test_the_form_wants_a_reason_where_the_rule_does(
-    storage: SqliteStores, more: dict[str, object]
-) -> None:
-    office = an_office(storage, looks("a"), by_sre(**more))
-    counter = Counter.on(office)
-    await office.hear("<@UBOT> look")
-    await counter.send(a_click(await office.the_approval(), ActionId.GRANT, ADA))
-    (why,) = [
-        block for block in counter.views.opened[-1]["blocks"] if block.get("block_id") == "reason"
-    ]
-    assert why["optional"] is not bool(more)
-
-
 async def test_who_may_not_approve_gives_no_grant(storage: SqliteStores) -> None:
     office = an_office(storage, looks("a"))
     counter = Counter.on(office)
@@ -240,15 +208,6 @@ async def test_who_lent_their_right_for_it_is_not_covered(storage: SqliteStores)
     await again(office, by=ADA)
     assert office.ran == [("look", "a")]
     assert (await office.the_approval()).arguments == {"what": "b"}
-
-
-async def test_another_ruling_voids_it(storage: SqliteStores) -> None:
-    force = by_sre()
-    office = an_office(storage, looks("a", "b"), force)
-    await granted(office)
-    force.rulebook = by_sre(max_age="5m").rulebook
-    await again(office)
-    assert office.ran == [("look", "a")]
 
 
 @pytest.mark.parametrize("what", ["removed", "deactivated", "lookup fails"])
@@ -310,29 +269,6 @@ async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStores) ->
     assert "can't find this request" in counter.told(ADA)
 
 
-async def test_a_process_that_dies_between_use_and_start_uses_it_once(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage, looks("a", "b"))
-    await granted(office, times="1")
-
-    async def dies(entry: AuditEntry) -> None:
-        if entry.action == "grant_used":
-            raise KilledError
-        await storage.audit.append(entry)
-
-    dead = Proxy(storage, {"audit": Proxy(storage.audit, {"append": dies})})  # type: ignore[arg-type]
-    dying = an_office(dead, looks("b"), clock=office.clock, owner="dying")  # type: ignore[arg-type]
-    with pytest.raises(KilledError):
-        await again(dying)
-    assert len((await the_grant(office)).uses) == 1
-    dying.queue.drop()
-    after = an_office(storage, looks("b"), clock=office.clock, owner="after")
-    await after.later(minutes=2)
-    assert after.ran == [("look", "b")]
-    assert len((await the_grant(after)).uses) == 1
-
-
 async def left_by_a_death(storage: SqliteStores) -> Office:
     """Somebody approves and allows; the process dies after the vote, before the grant."""
 
@@ -353,23 +289,6 @@ async def take_up(office: Office, **passed: float) -> None:
     office.clock.forward(**(passed or {"minutes": 2}))
     for _ in range(2):  # a grant that this tick makes is drawn by the next
         await office.later()
-
-
-async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
-    storage: SqliteStores,
-) -> None:
-    after = await left_by_a_death(storage)
-    await take_up(after)
-    grant = await the_grant(after)
-    assert (grant.granter_id, grant.max_uses, grant.until_ms) == (
-        ADA,
-        2,
-        grant.created_ms + 3_600_000,
-    )
-    assert after.notices.shown == [grant.grant_id]
-    await again(after)
-    assert after.ran == [("look", "a"), ("look", "b")]
-    assert (await after.acts()).count("granted") == 1
 
 
 async def test_a_grant_that_a_death_kept_back_is_not_given_by_who_has_lost_the_right(
@@ -429,13 +348,6 @@ async def test_a_grant_that_a_copy_of_the_database_lacks_is_over(storage: Sqlite
     grant = await storage.grants.get(grant_id_of(approval))
     assert grant.ended_ms == after.clock()
     assert "It has ended" in grant_card(grant, approval, now_ms=after.clock()).text
-
-
-async def test_after_a_restore_of_the_database_nothing_is_granted(storage: SqliteStores) -> None:
-    office = an_office(storage, looks("a", "b"))
-    await granted(office)
-    await Restoring(storage=storage, clock=office.clock).mark()
-    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
 
 
 async def test_a_message_that_nobody_drew_is_drawn_by_another_process(
@@ -541,21 +453,6 @@ async def test_11_10_of_two_parked_calls_one_uses_the_last_use(storage: SqliteSt
     assert len(office.ran) == 2
     left = {"b", "c"} - {str(what) for _, what in office.ran}
     assert (await office.the_approval()).arguments == {"what": left.pop()}
-    assert len((await the_grant(office)).uses) == 1
-
-
-async def test_of_two_calls_at_once_one_uses_the_last_use(storage: SqliteStores) -> None:
-    calls: list[Turn] = [
-        *looks("a"),
-        [call("look", {"what": name}, id=f"c-{name}") for name in ("b", "c")],
-        say("done"),
-    ]
-    office = an_office(storage, calls)
-    await granted(office, times="1")
-    await again(office)
-    assert len(office.ran) == 2
-    await office.decide(await office.the_approval(), by=ADA)
-    assert len(office.ran) == 3
     assert len((await the_grant(office)).uses) == 1
 
 

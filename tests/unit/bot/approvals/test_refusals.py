@@ -37,25 +37,6 @@ def undeliverable(office: Office, *what: str, error: DeliveryError = ARCHIVED) -
         office.notifier.faults[name] = error
 
 
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "channel_not_found",
-        "invalid_blocks",
-        "is_archived",
-        "msg_too_long",
-        "no_permission",
-        "not_in_channel",
-        "unknown_method",
-    ],
-)
-def test_what_waiting_does_not_cure(reason: str) -> None:
-    assert DeliveryError("chat.update", reason).is_permanent
-    assert not DeliveryError("chat.update", "ratelimited").is_permanent
-    assert not DeliveryError("chat.update", "fatal_error").is_permanent
-    assert not DeliveryError("chat.update", "no answer in time").is_permanent
-
-
 async def test_a_card_that_slack_will_not_take_is_marked_and_left(
     storage: SqliteStores, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -139,17 +120,6 @@ async def test_a_call_that_waits_its_turn_has_not_failed(storage: SqliteStores) 
     assert approval.attempts == 0
 
 
-async def test_a_text_that_waits_its_turn_comes_then(storage: SqliteStores) -> None:
-    office = Office(storage, [say("Hello.")])
-    soon = DeliveryError("chat.postMessage", "x", retry_after=timedelta(seconds=3))
-    undeliverable(office, "say", error=soon)
-    await office.hear(ASK)
-    assert (await storage.threads.get(THREAD_ID)).due_ms == office.clock() + 3_000
-    office.notifier.failing.clear()
-    await later(office, seconds=3)
-    assert office.shown() == ["Hello."]
-
-
 async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStores) -> None:
     office = Office(storage, [PAY])
     await office.hear(ASK)
@@ -160,18 +130,6 @@ async def test_a_reminder_that_waits_its_turn_is_not_lost(storage: SqliteStores)
     office.notifier.failing.clear()
     await later(office, seconds=3)
     assert len(office.notifier.reminders) == 1
-
-
-async def test_a_reminder_that_was_not_taken_is_posted_later(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    await office.hear(ASK)
-    undeliverable(office, "remind", error=DeliveryError("chat.postMessage", "token_revoked"))
-    await later(office, seconds=15 * 60)
-    office.notifier.failing.clear()
-    await later(office, seconds=60)
-    approval = await office.the_approval()
-    assert office.notifier.reminders == [approval.approval_id]
-    assert approval.escalation.reminders == 1
 
 
 async def test_a_reminder_that_slack_never_takes_waits_for_the_next(storage: SqliteStores) -> None:
@@ -196,13 +154,6 @@ async def deleted(storage: SqliteStores) -> tuple[Office, Approval]:
     office.notifier.failing.clear()
     office.notifier.deleted.add(approval.approval_id)
     return office, approval
-
-
-async def test_a_deleted_card_is_posted_again(storage: SqliteStores) -> None:
-    office, approval = await deleted(storage)
-    await later(office, seconds=60)
-    assert office.notifier.posts == [approval.approval_id] * 2
-    assert office.notifier.cards[approval.approval_id].status is Status.APPROVED
 
 
 async def test_a_crash_while_it_is_posted_again_posts_once(storage: SqliteStores) -> None:

@@ -205,14 +205,6 @@ async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStores) -
     assert "hunter2" not in str(newest.said)
 
 
-async def test_words_to_what_is_decided_are_not_added(storage: SqliteStores) -> None:
-    office = await an_office(storage)
-    approval = await office.the_approval()
-    await office.decide(approval)
-    # As read a moment before the decision: the store refuses, and it is read again.
-    assert not await office.approvals.withdrawals.add_words(approval, by=ROSA, text="6", at_ms=1)
-
-
 async def test_words_are_given_up_when_the_record_changes_all_the_time(
     storage: SqliteStores,
 ) -> None:

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.approvals.disclosure import Surface
-from bot.approvals.due import thread_reactions
 from bot.people.lookup import DelegationCache
-from bot.records.approval import Approval, Decision, Status
-from bot.records.approval_queries import ApprovalCollection, of_turn, open_of
+from bot.records.approval import Approval, Status
+from bot.records.approval_queries import of_turn
 from bot.records.people import DelegationRecord
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_batch_cards import an_office, asked
-from tests.unit.bot.approvals.due.test_thread_reactions import on_root
-from tests.unit.bot.office import ADA, THREAD_ID, Office, an_actor
+from tests.unit.bot.office import ADA, Office, an_actor
 
 
 async def voted(office: Office, cards: Sequence[Approval]) -> list[Approval]:
@@ -27,30 +24,8 @@ async def voted(office: Office, cards: Sequence[Approval]) -> list[Approval]:
         seen = await office.approvals.get_pending(
             card.approval_id, an_actor(ADA), shown=card.digest, known=card
         )
-        decision = Decision(
-            status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=seen.digest
-        )
-        stored.append(
-            await office.approvals.decide(seen, decision, an_actor(ADA), surface=Surface.CARD)
-        )
+        stored.append(await office.approve_alone(seen))
     return stored
-
-
-async def followed(office: Office, stored: Sequence[Approval]) -> None:
-    await office.approvals.tell(stored)
-    for approval in stored:
-        office.queue.spawn(office.attendance.attend(approval.approval_id, announced=approval))
-    await office.queue.run()
-
-
-async def test_the_thread_is_woken_once_for_all(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b", "c")
-    stored = await voted(office, cards)
-    before = await storage.threads.get(THREAD_ID)
-    await office.approvals.tell(stored)
-    assert (await storage.threads.get(THREAD_ID)).wakes == before.wakes + 1
-    await followed(office, [])
-    assert [argument for _, argument in office.ran] == ["a", "b", "c"]
 
 
 async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteStores) -> None:
@@ -69,34 +44,6 @@ async def test_what_was_voted_stays_voted_when_the_process_dies(storage: SqliteS
         Status.PENDING,
     ]
     assert [argument for _, argument in other.ran] == ["a", "b"]
-
-
-async def test_somebody_who_changed_it_meanwhile_goes_before(storage: SqliteStores) -> None:
-    office, (first, second) = await asked(storage, "a", "b")
-    await office.decide(second, Status.REJECTED)
-    with pytest.raises(Exception, match="rejected") as caught:
-        await voted(office, [second])
-    assert type(caught.value).__name__ == "ApprovalClosedError"
-    assert (await storage.approvals.get(first.approval_id)).status is Status.PENDING
-
-
-@pytest.mark.parametrize("count", [3, 8])
-async def test_the_sign_is_looked_at_once_for_all_that_ended(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
-    looks: list[str] = []
-
-    async def noted(collection: ApprovalCollection, thread_id: str) -> Sequence[Approval]:
-        looks.append(thread_id)
-        return await open_of(collection, thread_id)
-
-    office, cards = await asked(storage, *"abcdefgh"[:count])
-    stored = await voted(office, cards)
-    monkeypatch.setattr(thread_reactions, "open_of", noted)
-    for approval in stored:  # before any of the calls has run
-        await office.attendance.attend(approval.approval_id, announced=approval)
-    assert on_root(office) == ["starts"]
-    assert len(looks) == 2  # before the end is shown, and after; not twice for each
 
 
 class _Powers:

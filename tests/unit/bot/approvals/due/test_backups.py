@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,12 +11,9 @@ import pytest
 from agents.models import call, say
 from bot.audit.report import story
 from bot.errors import DeliveryError, NotApproverError
-from bot.observability.instrument import metered
-from bot.observability.metrics import Metrics
-from bot.people.approvers import backups_of, next_step_ms
-from bot.records.approval import Approval, ApprovalMessage, Status
+from bot.people.approvers import next_step_ms
+from bot.records.approval import Approval, Status
 from bot.stores import Stores
-from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, RULES, THREAD_ID, Office
 
@@ -28,7 +24,6 @@ LADDER = replace(
 )
 QUIET = replace(LADDER, remind_after=timedelta(hours=3))
 """No reminder comes between."""
-Go = Callable[[], Awaitable[bool]]
 
 
 def an_office(storage: Stores, *, owner: str = "office", **changes: object) -> Office:
@@ -42,43 +37,6 @@ async def asked(office: Office) -> Approval:
 
 
 # ---- the ladder ----------------------------------------------------------------------------------
-
-
-async def test_it_is_on_record_before_anybody_is_told(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    approval = await asked(office)
-    assert backups_of(approval) == (BEN,)  # Rosa asked for it herself
-    assert approval.due_ms == next_step_ms(approval) == approval.created_ms + 3_600_000
-    seen: list[Approval] = []
-
-    async def post(
-        approval: Approval, message: ApprovalMessage, *, look_first: bool, may_post: Go
-    ) -> ApprovalMessage:
-        assert not look_first
-        assert (message.kind, message.mentions) == ("escalation", (BEN,))
-        seen.append(await office.the_approval())
-        return message.changed(ts="1.5")
-
-    office.notifier.nudge = post  # type: ignore[method-assign]
-    await office.later(hours=1)
-
-    (recorded,) = seen
-    assert (recorded.escalation.begun_ms, next_step_ms(recorded)) == (office.clock(), None)
-    assert recorded.shown_revision == 2
-    assert office.notifier.cards[approval.approval_id].escalation.begun_ms == office.clock()
-    after = await office.the_approval()
-    assert [reminder.ts for reminder in after.reminders] == ["1.5"]
-    assert after.due_ms == after.created_ms + 3 * 3_600_000  # the first reminder
-    (entry,) = [
-        record
-        for record in await story(storage, thread_id=THREAD_ID)
-        if record.action == "escalated"
-    ]
-    assert (entry.at_ms, entry.actor_id, entry.detail) == (
-        office.clock(),
-        "",
-        {"step": 1, "groups": ["code:backups"], "requirements": ["approvers"], "backups": [BEN]},
-    )
 
 
 async def test_the_request_says_in_the_audit_who_will_be_asked(storage: SqliteStores) -> None:
@@ -159,13 +117,3 @@ async def test_a_card_that_waits_does_not_delay_the_escalation(
     office.notifier.faults["card"] = DeliveryError("chat.postMessage", "fatal_error")
     await office.later(hours=5)
     assert "card update failed, will retry: " in caplog.text
-
-
-async def test_escalations_are_counted_once(storage: SqliteStores) -> None:
-    metrics, clock = Metrics(), FakeClock()
-    watched = metered(storage, metrics, clock)
-    office = an_office(watched, clock=clock)
-    await asked(office)
-    await office.later(hours=1)
-    await office.later(hours=1)
-    assert 'countersign_escalated_total{kind="approval"} 1.0' in metrics.text().decode()

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from agents.models import Turn, call, say
 from bot.approvals.due.batch_cards import MOST_ON_CARD, stays, together
-from bot.approvals.secondary_actions import SecondaryActions
 from bot.errors import DeliveryError
 from bot.records.approval import (
     BATCH,
@@ -28,7 +27,7 @@ from bot.records.terms import Group, Requirement, Stage, Terms
 from tests.support.fakes import FakeBatchCards, FakeNotifier
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, Office
 from tests.unit.bot.slack.cards.samples import an_approval
 
 GONE = DeliveryError("chat.postMessage", "invalid_blocks", took_no_effect=True)
@@ -101,27 +100,6 @@ async def test_more_than_a_hundred_have_a_second_card(storage: SqliteStores) -> 
     assert shown(office).posts == [cards[0].approval_id, cards[MOST_ON_CARD].approval_id]
 
 
-@pytest.mark.parametrize("place", [0, 1])
-async def test_what_is_claimed_leaves_for_good(storage: SqliteStores, place: int) -> None:
-    office, cards = await asked(storage, "a", "b", "c")
-    card = cards[place]
-    actions = SecondaryActions(office.storage, office.approvals, office.clock)
-    kept = await actions.claim(card.approval_id, an_actor(ADA), shown=card.digest)
-    office.queue.spawn(office.approvals.follow_up(kept))
-    await office.queue.run()
-    assert "abc"[place] not in drawn(office)
-    assert len(drawn(office)) == 2
-    assert office.notifier.posts == [card.approval_id]
-    kept = await actions.let_go(card.approval_id, an_actor(ADA), shown=card.digest)
-    office.queue.spawn(office.approvals.follow_up(kept))
-    await office.queue.run()
-    assert len(drawn(office)) == 2
-    assert office.notifier.posts == [card.approval_id]
-    await office.decide(card)
-    assert len(drawn(office)) == 2
-    assert office.notifier.cards[card.approval_id].status is Status.APPROVED
-
-
 async def test_a_split_that_nobody_followed_is_made_good_by_the_clock(
     storage: SqliteStores,
 ) -> None:
@@ -188,27 +166,6 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> 
 
 
 REMINDING = by_sre(remind="15m", expires="8h")
-
-
-def beside(office: Office) -> list[tuple[str, str]]:
-    return [(kind, name) for kind, name in office.notifier.nudges.values()]
-
-
-async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
-    office, cards = await asked(storage, "a", "b", "c", policy=REMINDING)
-    await office.later(minutes=15)
-    await office.later(seconds=5)
-    sent = [message for message in office.notifier.asking.values() if message.kind == "reminder"]
-    assert len(sent) == 1
-    waiting = await office.open_approvals()
-    assert [approval.escalation.reminders for approval in waiting] == [1, 1, 1]
-    assert [bool(approval.reminders) for approval in waiting] == [True, False, False]
-    await office.decide(cards[0])
-    assert len(office.notifier.asking) == 1
-    await office.decide(cards[1])
-    await office.decide(cards[2], Status.REJECTED, reason="no")
-    await office.later(seconds=11)
-    assert (office.notifier.asking, office.notifier.closed) == ({}, [])
 
 
 async def test_the_next_that_waits_is_reminded_of_when_the_first_is_decided(

@@ -9,21 +9,18 @@ import pytest
 from bot.approvals.secondary_actions import SecondaryActions
 from bot.errors import DeliveryError
 from bot.records.approval import BATCH, Approval, ApprovalMessage, Status
-from bot.records.people import PersonRecord
-from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.due.test_batch_cards import an_office as a_batch_office, drawn, shown
+from tests.unit.bot.approvals.due.test_batch_cards import an_office as a_batch_office, shown
 from tests.unit.bot.approvals.due.test_escalation import (
     ASK,
     MIA,
     SAM,
     SRE,
-    STEPS,
     an_office,
     mentioned,
     told,
 )
-from tests.unit.bot.notifications.people import keep, person
+from tests.unit.bot.notifications.people import keep
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, KilledError, Office, an_actor
 
 SECURITY: dict[str, Any] = {"approve": [{"from": ["security"]}]}
@@ -59,17 +56,6 @@ async def claim(office: Office, approval: Approval, by: str) -> None:
 
 def copies(approval: Approval) -> list[str]:
     return [copy.user for copy in approval.copies]
-
-
-async def test_who_asks_for_it_gets_the_card_though_they_are_in_the_channel(
-    storage: SqliteStores,
-) -> None:
-    office = await asked(storage, SECURITY, MIA)
-    approval = await office.the_approval()
-    assert (mentioned(approval), copies(approval)) == ([MIA, SAM], [MIA])
-    assert told(office) == [("card", [MIA], MIA)]
-    (copy,) = approval.copies
-    assert (copy.channel, bool(copy.ts)) == ("DMIA", True)
 
 
 @pytest.mark.parametrize("is_found", [True, False])
@@ -110,16 +96,6 @@ async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_tru
     assert [approval.status for _, approval in office.notifier.copies.values()] == [Status.APPROVED]
 
 
-async def test_members_of_a_user_group_get_theirs_beside_the_mention_of_it(
-    storage: SqliteStores,
-) -> None:
-    office = await asked(storage, STEPS, ADA)
-    approval = await office.the_approval()
-    assert (mentioned(approval), copies(approval)) == (["S0SRE"], [ADA])
-    await office.later(minutes=15)
-    assert told(office)[1:] == [("reminder", ["S0SRE"], "")], "the handle reaches them once"
-
-
 async def test_nobody_gets_a_card_about_which_they_do_not_decide(storage: SqliteStores) -> None:
     """Rosa asked, Mia is of another group, Gus is a guest: all of them like messages."""
     office = an_office(storage, SRE)
@@ -150,19 +126,6 @@ async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(storage: Sqli
     assert told(office) == [("card", [ADA], ADA)], "once"
 
 
-async def test_in_quiet_hours_a_card_waits_for_their_end(storage: SqliteStores) -> None:
-    office = an_office(storage, {**SRE, "expires": "24h"})
-    office.clock.forward(hours=15.75)  # from 08:00
-    await keep(
-        office, ADA, has_copies=True, quiet_from="22:00", quiet_until="07:00", timezone="Etc/UTC"
-    )
-    approval = await office.asked(ASK)
-    assert (copies(approval), [*approval.snoozes]) == ([], [ADA])
-    for _ in range(30):
-        await office.later(minutes=15)
-    assert copies(await office.the_approval()) == [ADA]
-
-
 async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_back(
     storage: SqliteStores,
 ) -> None:
@@ -178,30 +141,6 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     assert office.notifier.posts == [approval.approval_id], "once"
 
 
-async def test_a_database_that_does_not_say_who_asks_for_cards_has_all_told_as_ever(
-    storage: SqliteStores,
-) -> None:
-    office = an_office(storage, SECURITY)
-    await wish(office, MIA)
-
-    async def fail(team_id: str) -> list[PersonRecord]:
-        raise StoreUnavailableError(team_id)
-
-    office.preferences.storage.people.wishing = fail  # type: ignore[method-assign]
-    await office.hear(ASK)
-    assert copies(await office.the_approval()) == []
-
-
-async def test_the_wish_is_kept_with_the_others_and_in_the_audit(storage: SqliteStores) -> None:
-    office = an_office(storage, SRE)
-    await office.preferences.set(an_actor(ADA), team_id="T1", quiet=("22:00", "07:00"))
-    await wish(office, ADA)
-    wishes = await person(office, ADA)
-    assert (wishes.has_copies, wishes.quiet_from) == (True, "22:00")
-    await office.preferences.set(an_actor(ADA), team_id="T1", quiet=("", ""))
-    assert (await person(office, ADA)).has_copies
-
-
 class TestOneCardForSeveral:
     """What a person's wish means where calls of one turn are on one card."""
 
@@ -211,27 +150,6 @@ class TestOneCardForSeveral:
         await wish(office, ADA)
         await office.hear("<@UBOT> look")
         return office, await office.open_approvals()
-
-    async def test_the_wish_of_one_splits_it_for_nobody(self, storage: SqliteStores) -> None:
-        office, cards = await self.asked(storage, "a", "b", "c")
-        first = cards[0]
-        assert {card.batch.owner_id for card in cards} == {first.approval_id}
-        assert shown(office).posts == [first.approval_id]
-        assert shown(office).copied == [ADA], "one message"
-        (copy,) = first.copies
-        assert (copy.kind, copy.user, copy.channel, bool(copy.ts)) == (BATCH, ADA, "DADA", True)
-        assert [card.copies for card in cards[1:]] == [(), ()]
-        assert told(office) == []
-
-    async def test_its_copy_is_drawn_with_it(self, storage: SqliteStores) -> None:
-        office, cards = await self.asked(storage, "a", "b")
-        await office.decide(cards[1], by=BEN)
-        await office.later(seconds=5)
-        (items,) = shown(office).copies.values()
-        (copied,) = [approval for approval in items if approval.approval_id == cards[1].approval_id]
-        assert copied.status is Status.APPROVED
-        assert drawn(office)["b"] is Status.APPROVED
-        assert shown(office).copied == [ADA]
 
     async def test_who_had_it_gets_the_card_of_what_leaves_it(self, storage: SqliteStores) -> None:
         office, cards = await self.asked(storage, "a", "b", "c")

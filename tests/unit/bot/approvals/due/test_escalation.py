@@ -144,20 +144,6 @@ def claimed_on(office: Office) -> list[str]:
     return [str(card.blocks[0]["text"]["text"]) for card in drawn]
 
 
-async def test_in_quiet_hours_the_card_mentions_nobody_and_rights_begin(
-    storage: SqliteStores,
-) -> None:
-    quiet = {"quiet": {"from": "00:00", "until": "23:59"}, "timezone": "UTC"}
-    office = await asked(storage, STEPS, file=quiet)
-    approval = await office.the_approval()
-    assert mentioned(approval) == []
-    assert [reminder.kind for reminder in approval.reminders] in (["quiet"], [])
-    await office.later(hours=1)
-    assert (await office.the_approval()).escalation.steps == 1
-    assert [kind for kind, _, _ in told(office) if kind != "quiet"] == []
-    assert (await office.acts()).count("escalated") == 1
-
-
 async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> None:
     ask = {"approve": [{"from": ["security"]}, {"from": ["sre"]}], "route": "dm"}
     office = await asked(storage, ask)

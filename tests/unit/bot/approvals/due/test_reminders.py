@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,13 +10,11 @@ import pytest
 
 from agents.models import call, say
 from bot.approvals.changes import edited, redrawn
-from bot.approvals.due.quiet_hours import NeverQuiet
 from bot.errors import DeliveryError
-from bot.people.approvers import approvers_of, backups_of
 from bot.records.approval import Approval, ApprovalMessage, Status
-from tests.support.decided import failing_at, write
+from tests.support.decided import write
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, ROSA, RULES, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, RULES, Office
 
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
@@ -52,45 +49,6 @@ async def test_a_message_that_cannot_be_removed_now_is_removed_later(
     assert kinds(office) == (["reminder"] if fault is GONE else [])
     done = await storage.approvals.get(approval.approval_id)
     assert (done.reminders, done.due_ms) == ((), None)
-
-
-Step = Callable[..., Awaitable[object]]
-
-
-def dying(step: Step, *, after: bool) -> Step:
-    async def die(*args: object, **options: object) -> object:
-        if after:
-            await step(*args, **options)
-        raise KilledError
-
-    return die
-
-
-def counts(new: Approval, old: Approval) -> bool:
-    return new.escalation.reminders > old.escalation.reminders
-
-
-def notes(new: Approval, old: Approval) -> bool:
-    return bool(new.reminders) and old.reminders[-1:] != new.reminders[-1:] and has_posted(new)
-
-
-def has_posted(approval: Approval) -> bool:
-    return all(reminder.is_posted for reminder in approval.reminders)
-
-
-async def test_a_reminder_that_a_crash_left_unknown_is_found_when_it_is_decided(
-    storage: SqliteStores,
-) -> None:
-    first, approval = await asked(storage)
-    over = failing_at(storage.approvals, notes, KilledError)
-    with pytest.raises(KilledError):
-        await first.later(minutes=15)
-    first.queue.drop()
-    over()
-    assert [reminder.ts for reminder in (await first.the_approval()).reminders] == [""]
-    first.clock.forward(seconds=16)
-    await first.decide(approval, by=ADA)
-    assert kinds(first) == []
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -149,56 +107,3 @@ async def test_without_a_card_nobody_is_reminded_and_the_number_goes_on(
     approval = await office.the_approval()
     assert (approval.escalation.reminders, approval.card.error) == (1, "is_archived")
     assert office.notifier.reminders == []
-
-
-# ---- questions -----------------------------------------------------------------------------------
-
-ASKS = call("ask_people", {"questions": ["How much?"]}, id="q1")
-
-
-async def a_question(storage: SqliteStores, **changes: object) -> Office:
-    office = Office(storage, [ASKS, say("I see.")], rules=LADDER, **changes)  # type: ignore[arg-type]
-    await office.hear(ASK)
-    return office
-
-
-async def test_a_question_reminds_its_requester_in_the_thread(storage: SqliteStores) -> None:
-    office = await a_question(storage)
-    for number, minutes in enumerate((15, 30, 60), start=1):
-        await office.later(minutes=minutes - 1)
-        assert len(office.notifier.told) == number - 1
-        await office.later(minutes=1)
-        assert office.notifier.told == [("reminder", (ROSA,), "")] * number
-        assert kinds(office) == ["reminder"]
-    question = await office.the_approval()
-    assert (question.copies, question.elsewhere, question.escalation.steps) == ((), "", 0)
-    assert (approvers_of(question), backups_of(question)) == ((ROSA, "channel"), ())
-    assert await office.acts() == ["requested", *["reminded"] * 3]
-
-
-@dataclass
-class Asleep(NeverQuiet):
-    """The requester's quiet hours end at a time."""
-
-    until_ms: int = 0
-    clock: Callable[[], int] = int
-
-    async def later(self, approval: Approval, user_id: str) -> int:
-        return self.until_ms if user_id == ROSA and self.clock() < self.until_ms else 0
-
-
-async def test_a_reminder_of_a_question_waits_for_the_end_of_quiet_hours(
-    storage: SqliteStores,
-) -> None:
-    office = await a_question(storage)
-    asleep = Asleep(office.clock() + 100 * 60_000, office.clock)
-    office.attendance = replace(office.attendance, consideration=asleep)
-    office.approvals = replace(office.approvals, attendance=office.attendance)
-    for minutes in (15, 30, 54):
-        await office.later(minutes=minutes)
-        assert office.notifier.told == []
-    await office.later(minutes=1)
-    assert office.notifier.told == [("reminder", (ROSA,), "")]
-    await office.later(minutes=5)  # the third reminder
-    assert office.notifier.told == [("reminder", (ROSA,), "")] * 2
-    assert kinds(office) == ["reminder"]

@@ -61,16 +61,6 @@ def test_the_run_goes_before_the_yes(state: ExecutionState, end: str) -> None:
     assert sign_of(an_approval().changed(status=Status.APPROVED, execution=run)) == end
 
 
-async def test_another_process_takes_off_the_end_of_an_earlier_turn(storage: SqliteStores) -> None:
-    first = Office(storage, [PAY, say("No.")])
-    await first.hear(ASK)
-    await first.decide(await first.the_approval(), Status.REJECTED)
-    second = Office(storage, [PAY_BEN, say("Paid.")], roots=first.roots, clock=first.clock)
-    await second.hear("<@UBOT> pay Ben", ts="1800000100.000001")
-    await second.decide(await second.the_approval())
-    assert on_root(second) == ["ran"]
-
-
 async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStores) -> None:
     first = Office(storage, [PAY])
     first.roots.fault = SLOW_DOWN
@@ -82,18 +72,6 @@ async def test_a_crash_before_the_sign_is_made_good(storage: SqliteStores) -> No
     await second.attendance.attend(approval.approval_id)
     assert on_root(second) == [WAITS]
     assert first.roots.done == ["+waits looked"]
-
-
-async def test_an_end_that_slack_does_not_take_now_comes_later(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("All right.")])
-    approval = await office.asked(ASK)
-    office.roots.fault = SLOW_DOWN
-    await office.decide(approval, Status.REJECTED)
-    assert on_root(office) == [WAITS]
-    assert (await storage.approvals.get(approval.approval_id)).sign == WAITS
-    office.clock.forward(seconds=5)
-    await office.attendance.attend(approval.approval_id)
-    assert on_root(office) == ["rejected"]
 
 
 async def test_a_sign_that_hangs_holds_nothing_up(

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from agents.models import call, say
 from bot.approvals import changes
-from bot.approvals.disclosure import Surface
 from bot.approvals.execution import with_outcome
 from bot.leases import ATTENDANCE, LEASE
 from bot.maintenance.retention import Forgetting
@@ -171,34 +169,6 @@ async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_oth
     assert await is_at_rest(office, approval)
 
 
-async def test_what_was_wanted_while_a_card_was_sent_is_not_looked_for_twice(
-    storage: SqliteStores,
-) -> None:
-    office, notifier = await an_undrawn(storage)
-    await office.queue.run()
-    approval = await office.the_approval()
-    claim, claims = storage.approvals.claim, list[str]()
-
-    async def counted(approval_id: str, **more: Any) -> Approval | None:
-        claims.append(approval_id)
-        return await claim(approval_id, **more)
-
-    async def want() -> None:
-        await redrawn(office, approval)
-        others.append(asyncio.create_task(office.attendance.attend(approval.approval_id)))
-        await asyncio.sleep(0)
-
-    others: list[asyncio.Task[None]] = []
-    storage.approvals.claim = counted  # type: ignore[method-assign, assignment]
-    notifier.before = want
-    await redrawn(office, approval)
-    async with asyncio.timeout(60):
-        await office.attendance.attend(approval.approval_id)
-        await asyncio.gather(*others)
-    assert len(claims) == 2  # one for each change
-    assert await is_at_rest(office, approval)
-
-
 async def test_an_attendance_that_lost_its_lease_unawares_goes_on_with_the_new_one(
     storage: SqliteStores,
 ) -> None:
@@ -306,10 +276,7 @@ async def test_i12_a_decision_that_nobody_noted_is_noted_with_its_resume(
 ) -> None:
     office = Office(storage, [PAY, say("Paid.")])
     approval = await office.asked(ASK)
-    decision = Decision(
-        status=Status.APPROVED, by=ADA, at_ms=office.clock(), digest=approval.digest
-    )
-    await office.approvals.decide(approval, decision, surface=Surface.CARD)  # and its process dies
+    await office.approve_alone(approval)  # and its process dies
     other = Office(storage, [say("Paid.")], clock=office.clock, owner="other")
     silent = replace(other.attendance, wake=lambda _: None)
     other.approvals = replace(other.approvals, attendance=silent)
