@@ -25,7 +25,6 @@ from bot.slack.side_messages.freezes import (
     running_lines,
     still_frozen_card,
 )
-from storage.errors import StoreUnavailableError
 from tests.contract.builders import an_approval
 from tests.support.fakes import FakeNotices
 from tests.support.stores import SqliteStores
@@ -119,19 +118,6 @@ async def test_a_freeze_that_is_lifted_before_anybody_was_told_needs_no_alert(
     await lift(office)
     await look(office)
     assert office.notices.freezes == []
-
-
-async def test_two_processes_post_one_alert(storage: SqliteStores) -> None:
-    first = an_office(storage)
-    second = an_office(storage, clock=first.clock, owner="second")
-    await freeze(first)
-    await first.sweep.tick()
-    await second.sweep.tick()
-    for office in (second, first, second):
-        await office.queue.run()
-        await office.sweep.tick()
-    await first.queue.run()
-    assert len(first.notices.freezes) + len(second.notices.freezes) == 1
 
 
 class DyingNotices(FakeNotices):
@@ -257,22 +243,6 @@ async def test_11_17_a_freeze_names_what_runs_and_what_is_in_doubt(storage: Sqli
         "No approved call is still running."
     ]
     assert running_lines([runs] * 7)[0].endswith(", 2 others.")
-
-
-async def test_a_switch_that_cannot_be_read_is_looked_at_again(storage: SqliteStores) -> None:
-    office = an_office(storage)
-    await look(office)  # nobody has frozen anything
-    await freeze(office)
-
-    async def away() -> None:
-        raise StoreUnavailableError("it is away")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(office.freezes), "read", lambda _: away())
-        with pytest.raises(StoreUnavailableError):
-            await office.sweep.tick()
-    await look(office)
-    assert len(office.notices.freezes) == 1
 
 
 async def test_i10_a_reason_changes_no_formatting(storage: SqliteStores) -> None:
