@@ -33,10 +33,6 @@ async def refusal(directory: FakeDirectory, approval: Approval, actor: Actor) ->
     return caught.value.reason
 
 
-async def test_a_member_of_the_channel_may_answer(directory: FakeDirectory) -> None:
-    await Access(directory).check_answerer(QUESTION, an_actor(ADA))
-
-
 @pytest.mark.parametrize(
     ("user_id", "word"),
     [
@@ -68,11 +64,8 @@ async def test_a_failed_look_up_refuses(directory: FakeDirectory) -> None:
 
 
 async def test_questions_are_for_the_requester_and_the_channel(directory: FakeDirectory) -> None:
-    question = QUESTION
-    await Access(directory).check_answerer(question, an_actor(ROSA))
-    await Access(directory).check_answerer(question, an_actor(ADA))
-    assert "members of this channel" in await refusal(directory, question, an_actor(BEN))
-    assert "Guests" in await refusal(directory, question, an_actor(GUS))
+    for user_id in (ROSA, ADA):
+        await Access(directory).check_answerer(QUESTION, an_actor(user_id))
 
 
 @pytest.mark.parametrize("is_public", [False, True])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from bot.people.lookup import PeopleLookup
-from bot.policy.eligibility import PeopleSnapshot, Problem
+from bot.policy.eligibility import PeopleSnapshot
 from bot.ports.people import MOST_MEMBERS, Actor
 from bot.ports.policy import CurrentPolicy, NoPolicy
 from bot.records.approval import Approval
@@ -73,12 +73,6 @@ async def test_of_a_zone_that_is_not_known_here_nobody_knows_who_is_on_duty() ->
     assert not snapshot.knows(groups=["duty"])
 
 
-async def test_here_are_members_of_then_who_still_are() -> None:
-    directory = FakeDirectory(channels={ROOM: frozenset({ADA, MIA})})
-    card = a_card({"all": Group(here=True)}, members={ROOM: (ADA, BEN)})
-    assert (await taken(card, directory)).members["all"] == {ADA}
-
-
 async def test_here_is_nobody_in_a_direct_message() -> None:
     directory = FakeDirectory(channels={DIRECT: frozenset({ADA})})
     members = {DIRECT: (ADA,)}
@@ -109,12 +103,6 @@ async def test_a_group_that_was_deleted_is_nobody_even_if_slack_does_not_answer(
     assert "all" not in (await taken(card, directory)).members
 
 
-async def test_only_who_is_in_both_definitions_counts() -> None:
-    present = Present({"all": Group(users=(BEN, MIA))})
-    card = a_card({"all": Group(users=(ADA, BEN))})
-    assert (await taken(card, FakeDirectory(), policy=present)).members["all"] == {BEN}
-
-
 async def test_groups_of_code_are_not_looked_for_in_the_file() -> None:
     card = a_card({CODE + "lead": Group(users=(ADA,))})
     snapshot = await taken(card, FakeDirectory(), policy=Present({}))
@@ -129,34 +117,3 @@ async def test_what_is_late_is_not_known() -> None:
 
     card = a_card({"all": Group(users=(ADA,), usergroups=("S0SRE",))})
     assert "all" not in (await taken(card, Slow())).members
-
-
-@pytest.mark.parametrize(
-    ("flags", "team", "problem"),
-    [
-        ({}, "T1", None),
-        ({"is_deleted": True}, "T1", Problem.DEACTIVATED),
-        ({"is_bot": True}, "T1", Problem.BOT),
-        ({"is_external": True}, "T1", Problem.EXTERNAL),
-        ({}, "T2", Problem.EXTERNAL),
-        ({"team_id": "T2"}, "", Problem.EXTERNAL),
-        ({}, "", None),
-        ({"is_guest": True}, "T1", Problem.GUEST),
-    ],
-)
-async def test_who_never_counts(
-    flags: dict[str, object], team: str, problem: Problem | None
-) -> None:
-    directory = FakeDirectory()
-    directory.add(ADA, **flags)
-    actor = Actor(user_id=ADA, team_id=team)
-    card = a_card({"all": Group(users=(ADA,))})
-    snapshot = await taken(card, directory, people=(actor, Actor(user_id=BEN, team_id="T1")))
-    assert dict(snapshot.people) == {ADA: problem}  # nobody knows Ben
-    assert snapshot.persons[ADA].name == ADA.lower()
-
-
-async def test_the_time_of_the_look_up_is_noted() -> None:
-    clock = FakeClock()
-    snapshot = await taken(a_card({"all": Group(users=(ADA,))}), FakeDirectory(), clock=clock)
-    assert snapshot.read_ms == clock()

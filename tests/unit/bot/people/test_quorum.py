@@ -98,13 +98,6 @@ async def test_the_settings_are_looked_at_in_the_same_way(storage: SqliteStores)
     assert "Ask a colleague to request it in a new thread" in card.decision.reason
 
 
-async def test_alone_with_self_approval_one_can_decide(storage: SqliteStores) -> None:
-    office = an_office(storage, rules=replace(RULES, approvers=(ROSA,), self_approval=True))
-    await office.hear(ASK)
-    await office.decide(await office.the_approval(), by=ROSA)
-    assert len(office.ran) == 1
-
-
 async def test_i13_where_approval_is_not_asked_for_nothing_runs(storage: SqliteStores) -> None:
     office = an_office(storage, rules=replace(RULES, approvers=(ADA,), channels=("C2", "C3")))
     await office.hear(ASK)
