@@ -16,7 +16,7 @@ from bot.records.approval import Approval, Kind
 from bot.records.people import PersonRecord
 from bot.slack.destinations import approvers_text
 from storage.errors import StoreUnavailableError
-from tests.contract.builders import a_person, an_approval
+from tests.contract.builders import a_person
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.due.test_escalation import (
     ASK,
@@ -28,7 +28,7 @@ from tests.unit.bot.approvals.due.test_escalation import (
     told,
 )
 from tests.unit.bot.notifications.people import keep
-from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, Office
+from tests.unit.bot.office import ADA, CHANNEL, GUS, ROSA, Office
 
 NIGHT = {"quiet_from": "22:00", "quiet_until": "07:00", "timezone": "Etc/UTC"}
 SECURITY: dict[str, Any] = {
@@ -36,7 +36,6 @@ SECURITY: dict[str, Any] = {
     "remind": {"after": "15m", "times": 6},
     "expires": "24h",
 }
-HOUR_MS = 3_600_000
 
 
 @pytest.fixture
@@ -141,15 +140,6 @@ async def test_a_user_group_is_mentioned_as_long_as_one_of_it_is_awake(
     assert mentioned(await office.the_approval()) == ["S0SRE"]
 
 
-async def test_a_user_group_of_sleepers_hears_of_it_in_the_morning(storage: SqliteStores) -> None:
-    sre = {**SECURITY, "approve": [{"from": ["sre"]}]}
-    office = await at_night(storage, sre, ADA, BEN)
-    approval = await office.the_approval()
-    assert (mentioned(approval), snoozed(approval)) == ([], [ADA, BEN])
-    await until_seven(office)
-    assert {user for kind, _, user in told(office) if kind == "snooze_over"} == {ADA, BEN}
-
-
 async def test_who_sleeps_and_is_not_in_the_channel_gets_the_card_in_the_morning(
     storage: SqliteStores,
 ) -> None:
@@ -168,13 +158,14 @@ async def test_a_database_that_does_not_say_who_sleeps_lets_all_be_told(
     storage: SqliteStores,
 ) -> None:
     office = an_office(storage, SECURITY)
+    await keep(office, MIA, has_copies=True)
 
     async def fail(team_id: str) -> list[PersonRecord]:
         raise StoreUnavailableError(team_id)
 
     office.preferences.storage.people.wishing = fail  # type: ignore[method-assign]
-    await office.hear(ASK)
-    assert mentioned(await office.the_approval()) == [MIA, SAM]
+    approval = await office.asked(ASK)
+    assert (mentioned(approval), approval.copies) == ([MIA, SAM], ())
 
 
 async def test_the_zone_of_before_holds_while_people_cannot_be_looked_up(
@@ -185,21 +176,6 @@ async def test_the_zone_of_before_holds_while_people_cannot_be_looked_up(
     assert zone == "Asia/Tokyo"
     assert await office.preferences.zone(a_person("UNOBODY")) == "Etc/UTC"
     assert await office.preferences.zone(a_person("UNOBODY", timezone="Mars/Olympus")) == "Etc/UTC"
-
-
-async def test_the_log_says_why_a_zone_is_the_one_of_before(
-    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO")
-    monkeypatch.setattr("bot.notifications.preferences.PATIENCE_S", 0.01)
-    office = an_office(storage, SECURITY)
-
-    async def hang(_: str) -> None:
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr(office.directory, "person", hang)
-    assert await office.preferences.zone(a_person(ADA, timezone="Asia/Tokyo")) == "Asia/Tokyo"
-    assert "the last one known: no answer in time" in caplog.text
 
 
 async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
@@ -216,34 +192,6 @@ async def test_wishes_are_kept_and_put_on_record(storage: SqliteStores) -> None:
     ]
     assert [entry.detail.get("copies") for entry in entries] == ["no", "yes"]
     assert entries[0].actor_id == ADA
-
-
-async def test_wishes_after_the_retention_deleted_the_person_are_put_on_record(
-    storage: SqliteStores,
-) -> None:
-    office, actor = an_office(storage, SECURITY), Actor(user_id=ADA, team_id="T1")
-    for has_copies in (True, False):
-        await office.preferences.set(actor, team_id="T1", has_copies=has_copies)
-    office.clock.forward(hours=24)
-    assert await storage.people.erase(limit=9) == 1
-
-    for has_copies in (True, False):
-        await office.preferences.set(actor, team_id="T1", has_copies=has_copies)
-
-    entries = [
-        entry for entry in await story(office.storage, thread_id="") if entry.action == "wished"
-    ]
-    assert [entry.detail.get("copies") for entry in entries] == ["yes", "no", "yes", "no"]
-
-
-async def test_a_wish_holds_at_once(storage: SqliteStores) -> None:
-    office = an_office(storage, SECURITY)
-    office.clock.forward(hours=15.75)
-    approval = an_approval()
-    assert await office.preferences.quiet(approval, [MIA]) == {}
-    actor = Actor(user_id=MIA, team_id="T1")
-    await office.preferences.set(actor, team_id="T1", quiet=("22:00", "07:00"))
-    assert list(await office.preferences.quiet(approval, [MIA])) == [MIA]
 
 
 @pytest.mark.parametrize(
