@@ -162,17 +162,6 @@ def test_call_choice_runs_what_was_chosen() -> None:
     assert question_of(approval).yes_status is Status.APPROVED
 
 
-def test_call_choice_of_several_and_of_a_bare_id() -> None:
-    info = replace(CALL_CHOICE, multiple=True)
-    approval = approval_of(info)
-    digest = chosen_digest(approval, ["p", "n"])
-    assert digest == digest_of({**ARGUMENTS, "environment": ["production", "n"]})
-    fields = {"answer": {"selected": ["p", "n"]}, "digest": digest}
-    assert answer_from(decided(approval, Status.APPROVED, **fields), info) == info.choose(
-        "p", "n", by=BY
-    )
-
-
 def test_parameters() -> None:
     approval = approval_of(MISSING)
     assert ask_of(approval).names == ("replicas",)

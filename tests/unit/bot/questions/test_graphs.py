@@ -11,14 +11,12 @@ from pydantic import TypeAdapter
 
 from agents import ApprovalResult, ResumeDataError
 from agents.graph.commands import Send, StateUpdate
-from agents.prebuilt.stages import StageResult
-from bot.questions.base import answer_from, question_of, read_reply
+from bot.questions.base import answer_from, read_reply
 from bot.questions.form import Form, ask_of, edited_digest
 from bot.records.approval import Status
 from tests.unit.bot.questions.info_samples import (
     BREAK,
     BY,
-    STAGE,
     approval_of,
     decided,
     forced,
@@ -78,18 +76,6 @@ def test_type_with_parts_keeps_its_definitions() -> None:
     assert ask.is_wrapped
     assert ask.schema is not None
     assert "$defs" in ask.schema
-
-
-@pytest.mark.parametrize(("chosen", "value"), [("1", True), ("2", False)])
-def test_yes_or_no_of_a_node(chosen: str, value: bool) -> None:
-    info = node("Shall I?", bool)
-    approval = approval_of(info)
-    assert [option.label for option in ask_of(approval).options] == ["Yes", "No"]
-    done = decided(approval, Status.ANSWERED, answer={"selected": [chosen]})
-    assert answer_from(done, info) is value
-    assert read_reply(approval, "yes") is None
-    assert "buttons" in question_of(approval).reply_hint()
-    is_refused(approval, Status.REJECTED)
 
 
 def test_few_values_of_a_node() -> None:
@@ -261,15 +247,3 @@ def test_kinds_of_values_that_are_there_are_kept() -> None:
         "d": {"type": "array"},
         "e": {"type": "object"},
     }
-
-
-def test_stage() -> None:
-    approval = approval_of(STAGE)
-    assert (approval.digest, approval.why) == (STAGE.digest, "I will deploy.")
-    go = answer_from(decided(approval, Status.APPROVED), STAGE)
-    assert go == StageResult(proceed=True, digest=STAGE.digest, by=BY)
-    stop = answer_from(decided(approval, Status.REJECTED, reason="no"), STAGE)
-    assert stop == StageResult(proceed=False, reason="no", digest=STAGE.digest, by=BY)
-    is_refused(approval, Status.APPROVED, arguments={}, digest=edited_digest(approval, {}))
-    thinks = approval_of(replace(STAGE, stage="agent", when="after", calls=()))
-    assert thinks.title == "Let “A” act on its thinking?"

@@ -105,23 +105,11 @@ async def test_its_form_opens_refuses_and_decides(counter: Counter) -> None:
     assert RAN == [3]
 
 
-async def test_a_reply_answers_it(counter: Counter) -> None:
-    question = drawn_question(await counter.office.the_approval())
-    assert (question.read_reply(" 4 "), question.read_reply("great")) == (4, None)
-
-
 @pytest.mark.parametrize("action", [ActionId.APPROVE, ActionId.ACCEPT, "countersign:no_such"])
 async def test_buttons_of_other_kinds_do_nothing(counter: Counter, action: str) -> None:
     await counter.send(a_click(await counter.office.the_approval(), action))
     assert "isn't one I made" in counter.told(ADA)
     assert RAN == []
-
-
-def test_what_it_takes_is_recorded() -> None:
-    answers = [
-        decided(approval_of(INFO), Status.ANSWERED, answer=stars).decision for stars in range(1, 6)
-    ]
-    assert [decision.answer for decision in answers if decision] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("wrong", [6, 0, None, "5", [5], 5.0])

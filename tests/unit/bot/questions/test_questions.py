@@ -17,7 +17,6 @@ from tests.unit.bot.questions.info_samples import (
     CALL_CHOICE,
     CHOOSE,
     FEEDBACK,
-    SEVERAL,
     approval_of,
     decided,
     forced,
@@ -60,11 +59,6 @@ def test_reply_that_all_is_good(words: str) -> None:
     assert read_reply(approval_of(FEEDBACK), words) == {"accepted": True}
 
 
-def test_reply_with_feedback() -> None:
-    text = "No need to edit the start."
-    assert read_reply(approval_of(FEEDBACK), text) == {"feedback": text}
-
-
 def test_choice() -> None:
     approval = approval_of(CHOOSE)
     done = decided(approval, Status.ANSWERED, answer={"selected": ["p"]})
@@ -78,14 +72,6 @@ def test_choice() -> None:
         answer_from(both, CHOOSE)
     with pytest.raises(ResumeDataError, match="no list"):
         answer_from(forced(approval, Status.ANSWERED, answer={"selected": "p"}), CHOOSE)
-
-
-def test_choice_of_several() -> None:
-    approval = approval_of(SEVERAL)
-    done = decided(approval, Status.ANSWERED, answer={"selected": ["p", "s"]})
-    answer = answer_from(done, SEVERAL)
-    assert isinstance(answer, ChoiceResult)
-    assert set(answer.selected) == {"p", "s"}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from agents.policy import Ask
 from bot.errors import InvalidInputError
 from bot.people.approvers import approvers_of, backups_of, next_step_ms
 from bot.questions.base import answer_from, asks_people, brief_of, question_of, read_reply
-from bot.questions.form import FORM, AnswerForm, Form, Option, ask_of, edited_digest, in_order
+from bot.questions.form import FORM, Form, ask_of, edited_digest, in_order
 from bot.records.approval import Approval, Kind, Status
 from tests.unit.bot.asked import chosen_digest
 from tests.unit.bot.questions.info_samples import (
@@ -42,7 +42,6 @@ from tests.unit.bot.questions.info_samples import (
     NOW,
     OPTIONS,
     RULES,
-    SCHEMA,
     STAGE,
     Broken,
     OwnGateInfo,
@@ -152,12 +151,6 @@ def test_nobody_answered(info: object) -> None:
 def test_stopped_runs_ask_nobody() -> None:
     assert not asks_people(context_of(CancelInfo(mode="now")))
     assert asks_people(context_of("What?"))
-
-
-def test_info_that_a_text_answers() -> None:
-    approval = approval_of("What?")
-    done = decided(approval, Status.ANSWERED, answer=read_reply(approval, "This."))
-    assert answer_from(done, "What?") == "This."
 
 
 def test_info_that_only_a_program_answers() -> None:
@@ -276,33 +269,7 @@ def test_a_doubt_escalates() -> None:
     assert plan_of(approval_of(info, ESCALATING)) == (["S0OPS"], 60)
 
 
-def test_reason_of_a_policy_is_kept() -> None:
-    approval = approval_of(ReviewEditInfo(**call_fields(reason="It costs a lot.")))
-    ask = ask_of(approval)
-    assert (ask.reason, ask.schema, ask.form) == ("It costs a lot.", SCHEMA, Form.CALL)
-
-
 # ---- the record ----------------------------------------------------------------------------------
-
-
-def test_ask_comes_back() -> None:
-    option = Option(id="1", label="a", description="b", value={"c": [1]})
-    ask = AnswerForm(
-        form=Form.CHOICE,
-        schema={"type": "object"},
-        is_wrapped=True,
-        question="q",
-        options=(option,),
-        multiple=True,
-        parameter="p",
-        can_decline=True,
-        allowed=("accept",),
-        reason="r",
-        label="l",
-        program="x",
-    )
-    approval = approval_of("What?").changed(form=ask.to_data())
-    assert ask_of(approval) == ask
 
 
 @pytest.mark.parametrize(
