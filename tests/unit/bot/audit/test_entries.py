@@ -13,24 +13,22 @@ import pytest
 from agents.core.codec import Json
 from agents.models import call, say
 from bot.audit.acts import Act
-from bot.audit.entries import entries_of_votes, note, note_decision, resume_entries
+from bot.audit.entries import entries_of_votes, note, resume_entries
 from bot.audit.report import json_line, line, story
-from bot.errors import ApprovalClosedError, DeliveryError, NotApproverError, OutdatedCardError
 from bot.records.approval import CastVote, Decision, Grounds, Kind, Status
 from bot.redaction.mask import REDACTED, in_force
 from bot.redaction.rules import MaskRules
 from bot.slack.cards.details import history_blocks
 from storage.audit import AuditEntry
-from storage.errors import RecordNotFoundError, StoreUnavailableError
+from storage.errors import StoreUnavailableError
 from tests.contract.builders import an_approval, an_entry
 from tests.support.fakes import START_MS
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office, an_actor
+from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
 
 ROOT = Path(__file__).parents[4]
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
-NEXT_TS = "1800000000.000002"
 
 
 async def acts(storage: SqliteStores) -> list[tuple[str, str]]:
@@ -45,52 +43,6 @@ async def entry(storage: SqliteStores, act: Act) -> AuditEntry:
         noted for noted in await story(storage, thread_id=THREAD_ID) if noted.action == act
     ]
     return record
-
-
-async def test_a_whole_story(storage: SqliteStores) -> None:
-    """Asked, refused in each way, reminded, edited, run; asked again, and nobody decides."""
-    again = call("pay", {"to": "Zoe", "amount": 9}, id="c2")
-    office = Office(storage, [PAY, say("Paid."), again, say("Nobody decided.")])
-    await office.hear(ASK)
-    office.clock.forward(seconds=1)
-    approval = await office.asked("yes", ts=NEXT_TS)
-    office.clock.forward(seconds=1)
-    for user_id in (ROSA, GUS):
-        with pytest.raises(NotApproverError):
-            await office.decide(approval, by=user_id)
-    office.clock.forward(seconds=1)
-    with pytest.raises(OutdatedCardError):
-        await office.approvals.get_decidable(approval.approval_id, an_actor(ADA), shown="0" * 64)
-    await office.later(minutes=15)
-    office.clock.forward(seconds=1)
-    await office.decide(approval, by=ADA, edited={"to": "Mia", "amount": 4, "how": "cash"})
-    office.clock.forward(seconds=1)
-    with pytest.raises(ApprovalClosedError):
-        await office.decide(approval, by=BEN)
-    office.clock.forward(seconds=1)
-    await office.hear("<@UBOT> pay Zoe", ts="1800000000.000003")
-    await office.later(hours=9)
-
-    assert office.ran == [("pay", ("Mia", 4, "cash"))]
-    assert await acts(storage) == [
-        ("requested", ROSA),
-        ("message_refused", ROSA),
-        ("refused", GUS),
-        ("refused", ROSA),
-        ("refused", ADA),
-        ("reminded", ""),
-        ("edited", ADA),
-        ("voted", ADA),
-        ("decided", ADA),
-        ("resumed", ""),
-        ("started", ""),
-        ("executed", ""),
-        ("refused", BEN),
-        ("requested", ROSA),
-        ("expired", ""),
-        ("resumed", ""),
-        ("answered_tool", ""),
-    ]
 
 
 async def test_the_evidence(storage: SqliteStores) -> None:
@@ -126,36 +78,6 @@ async def test_the_evidence(storage: SqliteStores) -> None:
     assert done.detail["asked"] == {"to": "Mia", "amount": 5}
     assert started.detail["address"] == done.detail["address"] == approval.address
     assert started.detail["checkpoint"] == done.detail["checkpoint"] == approval.checkpoint_id
-
-
-async def test_a_rejection(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Well.")])
-    await office.hear(ASK)
-    await office.decide(await office.the_approval(), Status.REJECTED, reason="password: hunter2")
-    assert [act for act, _ in await acts(storage)] == [
-        *("requested", "voted", "decided", "resumed", "answered_tool")
-    ]
-    made = await entry(storage, Act.DECIDED)
-    assert made.detail["reason"] == f"password: {REDACTED}"
-    assert (await entry(storage, Act.ANSWERED_TOOL)).detail["outcome"] == "rejected"
-
-
-async def test_a_question(storage: SqliteStores) -> None:
-    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
-    office = Office(storage, [asks, say("Thanks.")])
-    await office.hear(ASK)
-    await office.hear("a million", user_id=GUS, ts=NEXT_TS)
-    office.clock.forward(seconds=1)
-    await office.hear("five", ts="1800000000.000003")
-    assert await acts(storage) == [
-        ("message_refused", GUS),
-        ("requested", ROSA),
-        ("decided", ROSA),
-        ("resumed", ""),
-        ("answered_tool", ""),
-    ]
-    assert (await entry(storage, Act.DECIDED)).detail["answer"] == ["five"]
-    assert "Guests" in str((await entry(storage, Act.MESSAGE_REFUSED)).detail["why"])
 
 
 async def test_a_doubt_and_its_answer(storage: SqliteStores) -> None:
@@ -209,18 +131,6 @@ async def test_a_turn_that_fails(storage: SqliteStores) -> None:
     assert failed.detail["error"]
 
 
-async def test_a_card_that_slack_does_not_take(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY])
-    office.notifier.failing = {"card"}
-    office.notifier.faults["card"] = DeliveryError("chat.postMessage", "channel_not_found")
-    await office.hear(ASK)
-    for _ in range(3):
-        await office.later(minutes=16)
-    noted = await entry(storage, Act.UNDELIVERABLE)
-    assert noted.detail == {"method": "chat.postMessage", "why": "channel_not_found"}
-    assert "reminded" not in [act for act, _ in await acts(storage)]
-
-
 async def test_no_record_no_start(storage: SqliteStores) -> None:
     """When the start cannot be put on record, the call does not run, and nobody is in doubt."""
     office = Office(storage, [PAY, say("Paid.")])
@@ -243,32 +153,6 @@ async def test_no_record_no_start(storage: SqliteStores) -> None:
     assert office.ran == [("pay", ("Mia", 5, "card"))]
     assert [act for act, _ in await acts(storage)].count("started") == 1
     assert not [card for card in office.notifier.cards.values() if card.kind is Kind.DOUBT]
-
-
-async def test_what_is_written_again_is_kept_once(storage: SqliteStores) -> None:
-    approval = an_approval()
-    decision = Decision(status=Status.APPROVED, by=ADA, at_ms=5)
-    for _ in range(2):
-        await note_decision(storage.audit, approval, decision)
-    assert len(await story(storage, thread_id=approval.thread_id)) == 1
-
-
-@pytest.mark.parametrize(
-    ("status", "by", "act"),
-    [
-        (Status.EXPIRED, "", Act.EXPIRED),
-        (Status.CANCELLED, "", Act.CANCELLED),
-        (Status.CANCELLED, ADA, Act.DECIDED),
-        (Status.REJECTED, ADA, Act.DECIDED),
-    ],
-)
-async def test_how_an_end_is_called(
-    storage: SqliteStores, status: Status, by: str, act: Act
-) -> None:
-    approval = an_approval()
-    await note_decision(storage.audit, approval, Decision(status=status, by=by, at_ms=5))
-    (made,) = await story(storage, thread_id=approval.thread_id)
-    assert made.action == act
 
 
 # ---- masked, short, and JSON -------------------------------------------------------------------
@@ -370,23 +254,6 @@ async def test_two_votes_of_one_person_are_two_entries(storage: SqliteStores) ->
 
 
 # ---- reading -----------------------------------------------------------------------------------
-
-
-async def test_the_story_of_one_approval(storage: SqliteStores) -> None:
-    both = [PAY, call("pay", {"to": "Zoe", "amount": 9}, id="c2")]
-    office = Office(storage, [both, say("Paid.")])
-    await office.hear(ASK)
-    mia, zoe = await office.open_approvals()
-    await office.decide(mia)
-    office.clock.forward(seconds=1)
-    await office.decide(zoe, Status.REJECTED)
-    entries = await story(storage, approval_id=mia.approval_id)
-    assert [record.action for record in entries] == [
-        *("requested", "voted", "decided", "resumed", "started", "executed")
-    ]
-    assert "Zoe" not in str(entries)
-    with pytest.raises(RecordNotFoundError):
-        await story(storage, approval_id="apr_unknown")
 
 
 async def test_within_a_millisecond_the_order_is_that_of_the_acts(storage: SqliteStores) -> None:
