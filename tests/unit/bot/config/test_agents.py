@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agents import ChatModelAgent
 from agents.models import ScriptedModel
 from bot.config.agents import load_agents, load_model
 from bot.demo.model import DemoModel
@@ -94,27 +93,12 @@ def test_a_function_gets_the_model() -> None:
     assert sys.modules["countersign_mine"].made == [model]
 
 
-def test_an_agent_is_taken_as_it_is() -> None:
-    agent = ChatModelAgent(name="mine", model=ScriptedModel([]))
-    sys.modules["countersign_ready"] = type(sys)("countersign_ready")
-    try:
-        sys.modules["countersign_ready"].__dict__["agent"] = agent
-        assert load_agents("countersign_ready:agent", ScriptedModel([])) == {"*": agent}
-    finally:
-        del sys.modules["countersign_ready"]
-
-
 @pytest.mark.usefixtures("modules")
 def test_agents_by_channel() -> None:
     agents = load_agents("countersign_mine:several", ScriptedModel([]))
     assert [*agents] == ["#finance", "C0123ABC", "*"]
     assert agents["#finance"] is agents["C0123ABC"]
     assert agents["*"].name == "rest"
-
-
-def test_the_demo_has_an_agent_in_each_of_its_channels() -> None:
-    agents = load_agents("bot.demo:channels", DemoModel())
-    assert {"*", "#approval", "#project", "#graph"} <= set(agents)
 
 
 @pytest.mark.usefixtures("modules")

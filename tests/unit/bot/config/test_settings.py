@@ -92,12 +92,6 @@ def test_i13_a_channel_decides_only_where_the_operator_says(given: dict[str, str
     assert settings.channels == ("C0OPSOPS01", "G0OLDGROUP")
 
 
-def test_a_policy_file_stands_in_place_of_approvers() -> None:
-    tokens = {name: value for name, value in SOCKET.items() if name not in WHO}
-    settings = Settings.load({**tokens, "COUNTERSIGN_POLICY": "policy.yaml"})
-    assert (settings.policy, settings.approvers) == (Path("policy.yaml"), ())
-
-
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
@@ -114,21 +108,6 @@ def test_what_a_policy_file_says_is_said_there_alone(variable: str, value: str, 
     assert set(by_variable) == {"COUNTERSIGN_APPROVERS", variable}
     assert words in by_variable[variable]
     assert "approve: [{from: [approvers]}]" in by_variable["COUNTERSIGN_APPROVERS"]
-
-
-def test_all_faults_are_reported_at_once() -> None:
-    by_variable = faults(
-        COUNTERSIGN_PORT="http",
-        COUNTERSIGN_REMIND_AFTER="soon",
-        COUNTERSIGN_AGENTS="x:y",
-        SLACK_API_URL="slack.com",
-    )
-    assert set(by_variable) == {
-        "COUNTERSIGN_PORT",
-        "COUNTERSIGN_REMIND_AFTER",
-        "COUNTERSIGN_AGENTS",
-        "SLACK_API_URL",
-    }
 
 
 @pytest.mark.parametrize(
@@ -205,16 +184,6 @@ def test_a_wrong_value_is_refused(variable: str, value: str, words: str) -> None
 @pytest.mark.parametrize("variable", list(variables()))
 def test_an_empty_value_is_refused(variable: str) -> None:
     assert faults(**{variable: "  "})[variable] == "set, but empty; give it a value, or unset it"
-
-
-def test_an_escalation() -> None:
-    given = {
-        "COUNTERSIGN_ESCALATE_AFTER": "7h59m",
-        "COUNTERSIGN_ESCALATE_TO": "U0BENOKAFO S0ONCALL01",
-    }
-    settings = Settings.load({**SOCKET, **given})
-    assert settings.escalate_after == timedelta(hours=7, minutes=59)
-    assert settings.escalate_to == ("U0BENOKAFO", "S0ONCALL01")
 
 
 def test_an_escalation_needs_somebody() -> None:
