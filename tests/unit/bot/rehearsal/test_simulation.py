@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.leases import CLICK_PATIENCE
 from bot.questions.record import Rules
-from bot.records.approval import Status
 from bot.rehearsal.case_file import Case, offset, read_case_file
 from bot.rehearsal.case_schema import CaseError
 from bot.rehearsal.events import SimulatedSteps
-from bot.rehearsal.outcome import Watcher, heard
 from bot.rehearsal.run_case import joined
-from bot.rehearsal.scripted_agents import RAN, Script, actors
+from bot.rehearsal.scripted_agents import Script, actors
 from bot.rehearsal.simulation import Simulation, StageClock
 from bot.slack.typing_status import BEFORE_FIRST
 from bot.stores import Stores
@@ -76,14 +73,6 @@ async def acts(case: Case, storage: Stores) -> AsyncIterator[SimulatedSteps]:
     await stage.settle()
 
 
-async def test_a_click_on_the_card_lets_the_call_run(acts: SimulatedSteps) -> None:
-    await acts.request([DEPLOY])
-    await acts.play("approve", "U0ADA")
-    assert [approval.status for approval in await acts.newest()] == [Status.APPROVED]
-    assert acts.script.ran == [{**DEPLOY["args"], "notify": False}]  # type: ignore[dict-item]
-    assert heard(acts.script.heard) == RAN
-
-
 async def test_nothing_waits_by_the_clock_of_the_machine(acts: SimulatedSteps) -> None:
     await acts.request([DEPLOY])
     assert isinstance(acts.stage, Watched)
@@ -94,47 +83,6 @@ async def test_who_waits_for_no_time_goes_on(acts: SimulatedSteps) -> None:
     async with asyncio.timeout(60):
         await acts.stage.sleep(0)
         await acts.stage.sleep(0.0004)
-
-
-async def test_a_click_is_not_late_on_a_slow_machine(acts: SimulatedSteps) -> None:
-    assert acts.stage.process("p").patience > 10 * CLICK_PATIENCE
-
-
-async def test_who_may_not_decide_decides_nothing(acts: SimulatedSteps) -> None:
-    await acts.request([DEPLOY])
-    for user in ("U0TOM", "U0ROSA", "U0GUS", "U0EXT"):
-        await acts.play("approve", user)
-    assert [approval.status for approval in await acts.newest()] == [Status.PENDING]
-    assert acts.script.ran == []
-
-
-async def test_what_is_due_on_the_way_happens_on_time(acts: SimulatedSteps) -> None:
-    await acts.request([DEPLOY])
-    stage, watcher = acts.stage, Watcher(acts.stage, acts.case.start_ms)
-    watcher.messages()
-    await stage.advance(acts.case.start_ms + 9 * 3_600_000)
-    (approval,) = await acts.newest()
-    assert approval.decision is not None
-    assert approval.decision.at_ms - acts.case.start_ms == 8 * 3_600_000
-    assert "reminded" in [entry.action for entry in await watcher.entries(acts.threads.values())]
-    assert heard(acts.script.heard) == "expired"
-
-
-async def test_a_look_up_that_fails_refuses(acts: SimulatedSteps) -> None:
-    await acts.request([DEPLOY])
-    await acts.play("lookups", "fail")
-    await acts.play("approve", "U0ADA")
-    await acts.play("lookups", "ok")
-    assert [approval.status for approval in await acts.newest()] == [Status.PENDING]
-
-
-async def test_another_process_may_have_the_thread(acts: SimulatedSteps) -> None:
-    await acts.request([DEPLOY])
-    await acts.play("hold", value=True)
-    await acts.play("approve", "U0ADA")
-    assert acts.script.ran == []
-    await acts.play("start", {})
-    assert len(acts.script.ran) == 1
 
 
 async def test_an_unknown_event_is_told(acts: SimulatedSteps) -> None:
@@ -155,20 +103,6 @@ def test_what_is_no_file_of_cases_is_told(tmp_path: Path) -> None:
         read_case_file(tmp_path / "x.yaml")
     with pytest.raises(CaseError, match=r"nowhere\.yaml"):
         read_case_file(tmp_path / "nowhere.yaml")
-
-
-async def test_a_start_that_cannot_be_checked_waits_for_time_to_pass(acts: SimulatedSteps) -> None:
-    await acts.request([DEPLOY])
-    await acts.play("hold", value=True)
-    await acts.play("approve", "U0ADA")
-    stage = acts.stage
-    await stage.advance(acts.case.start_ms + 2 * 60_000)
-    await acts.play("lookups", "fail")
-    await acts.play("start", {})
-    assert acts.script.ran == []
-    await acts.play("lookups", "ok")
-    await stage.advance(acts.case.start_ms + 3 * 60_000)
-    assert len(acts.script.ran) == 1
 
 
 async def test_time_passes_in_few_steps_while_a_lease_is_extended(
