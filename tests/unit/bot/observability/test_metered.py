@@ -9,14 +9,12 @@ from functools import partial
 
 import pytest
 
-from agents import ToolEvent
-from agents.core.checkpoint import AmendingStore, CheckpointStatus
-from agents.models import call, say
+from agents.core.checkpoint import AmendingStore
 from bot.approvals import changes
 from bot.audit.acts import Act
 from bot.observability import events
 from bot.observability.instrument import metered
-from bot.records.approval import Kind, Status
+from bot.records.approval import Kind
 from bot.records.messages import Message
 from bot.stores import Stores
 from storage.documents import update_or_none
@@ -31,10 +29,9 @@ from tests.contract.builders import (
     an_approval,
     an_entry,
 )
-from tests.support.decided import decide, write
+from tests.support.decided import decide
 from tests.support.fakes import FakeClock
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import Office
 
 
 class Tally:
@@ -129,59 +126,6 @@ async def test_entries_of_the_audit_are_told_however_they_are_written(
     assert written == [tuple(entries), (alone,)]
 
 
-async def test_a_tool_call_is_counted_when_it_has_a_result(
-    storage: SqliteStores, tally: Tally
-) -> None:
-    pay = call("pay", {"to": "Mia", "amount": 5}, id="c1")
-    office = Office(storage, [pay, say("Paid.")], tell=tally)
-    await office.hear("<@UBOT> pay Mia")
-    assert tally.of[ToolEvent] == 0
-
-    await office.decide(await office.the_approval())
-
-    assert tally.of == {ToolEvent: 1}
-
-
-async def test_a_message_is_counted_each_time_it_comes(watched: Stores, tally: Tally) -> None:
-    await watched.inbox.add(a_message())
-    await watched.inbox.add(a_message())
-
-    assert [
-        event.write.result for event in tally.events if isinstance(event, events.MessageWritten)
-    ] == [True, False]
-
-
-async def test_the_steps_of_a_run_are_seen_at_its_checkpoint(watched: Stores, tally: Tally) -> None:
-    store, running = watched.checkpoints, CheckpointStatus.RUNNING
-    await store.save("t#1", "{}", status=running, expected_version=0)
-    await store.amend("t#1", "{}", expected_version=1)
-    await store.claim("t#1", "{}", expected_version=2)
-    await store.append("t#1", "{}", base=2, index=0)
-    await store.close("t#1", expected_version=3)
-
-    steps = [event.step for event in tally.events if isinstance(event, events.RunWritten)]
-    assert steps == ["checkpoint", "checkpoint", "resume", "end"]
-
-
-async def test_the_end_of_a_turn_is_counted_by_whatever_write_records_it(
-    watched: Stores, tally: Tally
-) -> None:
-    await watched.threads.ensure(a_thread(due_ms=5))
-    thread = await watched.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
-    assert thread is not None
-    fence = thread.fence
-    await watched.threads.set_turn(THREAD_ID, fence=fence, turn=1, turn_open=True)
-    await watched.threads.set_turn(THREAD_ID, fence=fence + 1, turn=1, turn_open=False)
-    assert tally.of == {}
-
-    await watched.threads.set_turn(THREAD_ID, fence=fence, turn=1, turn_open=False)
-    await watched.threads.release(
-        THREAD_ID, fence=fence, wakes=thread.wakes, now_ms=11, ends_turn=True
-    )
-
-    assert tally.of == {events.TurnEnded: 2}
-
-
 async def test_a_lease_that_ended_unreleased_is_counted_at_its_takeover(
     watched: Stores, tally: Tally
 ) -> None:
@@ -203,18 +147,6 @@ async def test_a_lease_that_ended_unreleased_is_counted_at_its_takeover(
     assert tally.of == {events.LeaseTakenOver: 2}
 
 
-async def test_work_of_a_thread_that_failed_is_counted(watched: Stores, tally: Tally) -> None:
-    await watched.threads.ensure(a_thread(due_ms=5))
-    thread = await watched.threads.claim(THREAD_ID, owner="a", now_ms=10, until_ms=20)
-    assert thread is not None
-
-    await watched.threads.release(
-        THREAD_ID, fence=thread.fence, wakes=thread.wakes, now_ms=11, retry_ms=50
-    )
-
-    assert tally.of == {events.WorkFailed: 1}
-
-
 async def test_all_that_is_not_metered_is_the_database_s_own(
     watched: Stores, storage: SqliteStores
 ) -> None:
@@ -223,34 +155,6 @@ async def test_all_that_is_not_metered_is_the_database_s_own(
     assert await watched.threads.get(THREAD_ID) == await storage.threads.get(THREAD_ID)
     assert watched.posts is storage.posts
     await watched.ping()
-
-
-async def test_the_way_from_a_decision_to_its_card_and_its_run_is_timed(
-    watched: Stores, tally: Tally
-) -> None:
-    await watched.approvals.insert(an_approval())
-    decided = await decide(watched.approvals, APPROVAL_ID, a_decision(), digest=DIGEST)
-    claimed = await watched.approvals.claim(APPROVAL_ID, owner="a", now_ms=2_000, until_ms=3_000)
-    assert claimed is not None
-    await write(watched.approvals, APPROVAL_ID, changes.closed)
-    await write(watched.approvals, APPROVAL_ID, changes.closed)
-
-    shown = decided.shown_revision
-    release = {"revision": shown, "due_ms": None, "now_ms": 2_500, "shows": shown}
-    await write(watched.approvals, APPROVAL_ID, changes.released, **release)
-
-    assert (tally.of[events.GoneOn], tally.of[events.Redrawn]) == (1, 1)
-
-
-@pytest.mark.parametrize("status", [Status.APPROVED, Status.REJECTED])
-async def test_each_decision_that_the_agent_has_gone_on_from_is_timed_once(
-    watched: Stores, tally: Tally, status: Status
-) -> None:
-    office = Office(watched, [call("pay", {"to": "Mia", "amount": 5}, id="c1"), say("Well.")])
-    await office.hear("<@UBOT> pay Mia")
-    await office.decide(await office.the_approval(), status)
-    assert office.shown() == ["Well."]
-    assert tally.of[events.GoneOn] == 1
 
 
 async def test_a_card_is_not_drawn_by_who_lost_the_lease(watched: Stores, tally: Tally) -> None:
