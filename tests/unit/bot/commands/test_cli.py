@@ -124,19 +124,6 @@ def test_run_ends_at_a_signal(stop: Callable[[], None]) -> None:
     assert bot.settings.is_socket_mode
 
 
-def test_run_with_wrong_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    bot = FakeBot()
-    assert main(["run"], environ={"COUNTERSIGN_PORT": "x"}, run_bot=bot) == WRONG_SETTINGS
-    shown = capsys.readouterr().err.splitlines()
-    assert [line.partition(":")[0] for line in shown] == [
-        "SLACK_BOT_TOKEN",
-        "SLACK_SIGNING_SECRET",
-        "COUNTERSIGN_PORT",
-        "COUNTERSIGN_APPROVERS",
-    ]
-    assert bot.settings is None
-
-
 @pytest.mark.parametrize(
     ("changes", "status", "words"),
     [

@@ -23,7 +23,6 @@ from bot.commands.doctor import Tools, examine
 from bot.config.agents import load_agents, load_model
 from bot.config.manifest import bot_scopes, manifest_text, read_manifest
 from bot.config.settings import Settings
-from bot.errors import SettingsError
 from bot.freezes.service import Freezes
 from bot.records.approval_queries import count_pending
 from bot.records.switch import FreezeScope, ScopeKind
@@ -194,19 +193,6 @@ async def test_an_agent_that_does_not_import(environ: dict[str, str]) -> None:
     (line,) = lines(findings)
     assert line.startswith("!!  COUNTERSIGN_AGENT: ")
     assert "nowhere_at_all" in line
-
-
-async def test_a_model_that_nobody_knows(environ: dict[str, str]) -> None:
-    (line,) = lines(await look({**environ, "COUNTERSIGN_MODEL": "nobody:x"}))
-    assert line.startswith("!!  COUNTERSIGN_MODEL: ")
-
-
-async def test_an_agent_that_raises(environ: dict[str, str]) -> None:
-    def load(path: str, model: Model) -> Mapping[str, Agent]:
-        raise SettingsError("COUNTERSIGN_AGENT", "it failed", "mend it")
-
-    (line,) = lines(await look(environ, load=load))
-    assert line == "!!  COUNTERSIGN_AGENT: it failed → mend it"
 
 
 async def test_a_data_directory_in_use_may_be_the_running_bot(
@@ -542,12 +528,6 @@ async def test_owners_and_channels_of_schedules(
     finding = (await look(environ))[subject]
     assert not finding.is_ok
     assert finding.text == "the owner of bad is no active full member"
-
-
-async def test_good_approvers(environ: dict[str, str]) -> None:
-    findings = await look({**environ, "COUNTERSIGN_APPROVERS": f"{ADA},{ONCALL}"})
-    assert str(findings["approvers"]) == f"ok  approvers: {ADA}, {ONCALL}"
-    assert "channels" not in findings
 
 
 async def test_what_it_means_that_a_channel_decides(
