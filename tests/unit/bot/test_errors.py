@@ -7,14 +7,11 @@ import pytest
 from bot.errors import (
     ApprovalClosedError,
     BotError,
-    DeliveryError,
     DirectoryError,
     InvalidInputError,
-    InvalidSettingsError,
     NotApproverError,
     NotRecordedError,
     OutdatedCardError,
-    SettingsError,
     UnknownApprovalError,
     UserFacingError,
 )
@@ -68,25 +65,6 @@ def test_user_facing_errors_are_sentences(error: UserFacingError) -> None:
     assert isinstance(error, BotError)
     assert str(error).endswith(".")
     assert "secret" not in str(error)
-
-
-def test_errors_keep_what_they_are_about() -> None:
-    assert NotApproverError("no").reason == "no"
-    assert InvalidInputError("this form").what == "this form"
-    assert DirectoryError("users.info").detail == "users.info"
-    sent = DeliveryError("chat.update", "msg_too_long")
-    assert (sent.method, sent.reason, str(sent)) == (
-        "chat.update",
-        "msg_too_long",
-        "chat.update: msg_too_long",
-    )
-    wrong = SettingsError("PORT", "is not a number", "Give a number.")
-    assert (wrong.variable, wrong.fault, wrong.remedy) == (
-        "PORT",
-        "is not a number",
-        "Give a number.",
-    )
-    assert str(wrong) in str(InvalidSettingsError([wrong]))
 
 
 def test_mentions_are_only_of_people_and_groups() -> None:

@@ -27,28 +27,6 @@ PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 SOON = timedelta(milliseconds=5)
 
 
-async def test_nothing_is_due(storage: SqliteStores) -> None:
-    office = Office(storage, [])
-    assert await office.sweep.tick() == 0
-    assert office.queue.waiting == []
-
-
-async def test_a_reminder_then_an_expiry(storage: SqliteStores) -> None:
-    office = Office(storage, [PAY, say("Nobody answered.")])
-    approval = await office.asked(ASK)
-    assert await office.sweep.tick() == 0
-    office.clock.forward(minutes=15)
-    assert await office.sweep.tick() == 1
-    await office.queue.run()
-    assert office.notifier.reminders == [approval.approval_id]
-    office.clock.forward(hours=8)
-    assert await office.sweep.tick() >= 1
-    await office.queue.run()
-    assert (await storage.approvals.get(approval.approval_id)).status is Status.EXPIRED
-    assert office.ran == []
-    assert office.shown()[-1] == "Nobody answered."
-
-
 async def test_work_that_a_crash_dropped_is_found(storage: SqliteStores) -> None:
     office = Office(storage, [say("Hello.")])
     await office.inbox.receive(an_incoming(ASK))

@@ -28,21 +28,6 @@ async def test_idle_waits_for_all_work_and_what_it_starts() -> None:
     assert done == ["outer", "inner"]
 
 
-async def test_drain_waits() -> None:
-    tasks = Tasks()
-    gate = asyncio.Event()
-    done: list[str] = []
-
-    async def work() -> None:
-        await gate.wait()
-        done.append("work")
-
-    tasks.spawn(work())
-    asyncio.get_running_loop().call_soon(gate.set)
-    await tasks.drain(patience=timedelta(seconds=5))
-    assert done == ["work"]
-
-
 async def test_drain_cuts_off_what_takes_too_long() -> None:
     tasks = Tasks()
     ended: list[str] = []
@@ -166,15 +151,6 @@ class Pieces:
             while self.begun < begun:
                 self.any_began.clear()
                 await self.any_began.wait()
-
-
-async def test_whoever_is_alone_waits_for_nobody() -> None:
-    tasks, pieces = Tasks(), Pieces()
-    tasks.spawn(pieces.piece())
-    await asyncio.sleep(0)
-    assert pieces.running == 1
-    pieces.gate.set()
-    await tasks.idle()
 
 
 async def test_a_burst_is_done_a_few_pieces_at_a_time() -> None:

@@ -18,11 +18,6 @@ ENGLISH: dict[str, str] = json.loads((ROOT / "bot/words/en.json").read_text(enco
 _PLURAL = re.compile(r"\.(one|few|many|other)$")
 
 
-def test_a_text_is_written_with_its_values() -> None:
-    text = say("line.anyone_else", channel="#ops")
-    assert text == "Anyone else in #ops can approve."
-
-
 @pytest.mark.parametrize("end", [".", "?", "!", "…"])
 def test_a_value_that_ends_a_sentence_takes_no_full_stop(end: str) -> None:
     catalogue = Catalogue("en", {"a": "{n}. {what}. Then {what}.", "b": "{what}.md, {what}..."})

@@ -421,10 +421,6 @@ def test_text_that_was_not_sent_is_empty(values: Values) -> None:
     assert read_text(values, REASON) == ""
 
 
-def test_fields_are_made_again_the_same() -> None:
-    assert fields_of(SCHEMA, ARGUMENTS) == fields_of(json.loads(json.dumps(SCHEMA)), ARGUMENTS)
-
-
 @pytest.mark.parametrize(
     ("node", "value"),
     [
