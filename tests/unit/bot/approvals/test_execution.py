@@ -43,6 +43,12 @@ PAY_BEN = call("pay", {"to": "Ben", "amount": 7}, id="c2")
 ASK = "<@UBOT> pay Mia"
 
 
+@tool(gate="approval")
+def pay(to: str, amount: int) -> str:
+    """Pay."""
+    return f"paid {amount} to {to}"
+
+
 def drawn(office: Office, approval: Approval) -> Execution | None:
     """What the card in Slack says of the run."""
     return execution_of(office.notifier.cards[approval.approval_id])
@@ -125,11 +131,6 @@ async def test_a_database_that_is_away_for_a_moment_makes_no_doubt(
 async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
     storage: SqliteStores,
 ) -> None:
-    @tool(gate="approval")
-    def pay(to: str, amount: int) -> str:
-        """Pay."""
-        return f"paid {amount} to {to}"
-
     def made(model: ScriptedModel) -> Agent:
         inner = ChatModelAgent(name="payer", model=model, tools=[pay])
         return ChatModelAgent(
@@ -153,11 +154,6 @@ async def test_a_call_inside_of_an_agent_tool_is_told_on_its_own_card(
 async def test_a_call_that_began_beside_a_refused_answer_is_followed_to_its_end(
     storage: SqliteStores,
 ) -> None:
-    @tool(gate="approval")
-    def pay(to: str, amount: int) -> str:
-        """Pay."""
-        return f"paid {amount} to {to}"
-
     @tool
     def count() -> str:
         """Count."""

@@ -202,17 +202,6 @@ def test_a_file_that_is_no_manifest_is_refused(text: str, words: str) -> None:
     assert words in fault
 
 
-def test_http_with_addresses_is_accepted() -> None:
-    def change(manifest: dict[str, Any]) -> None:
-        manifest["settings"]["socket_mode_enabled"] = False
-        for part in ("event_subscriptions", "interactivity"):
-            manifest["settings"][part]["request_url"] = "https://bot.example/slack/events"
-        for command in manifest["features"]["slash_commands"]:
-            command["url"] = "https://bot.example/slack/events"
-
-    assert check_manifest(changed(change)) == []
-
-
 def test_the_one_for_http_fits_the_schema_and_our_rules() -> None:
     text = manifest_for("https://bot.example/slack/events")
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))

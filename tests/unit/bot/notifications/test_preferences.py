@@ -38,13 +38,6 @@ SECURITY: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-async def storage() -> SqliteStores:
-    storage = SqliteStores(None)
-    await storage.open()
-    return storage
-
-
 async def at_night(
     storage: SqliteStores, ask_of: dict[str, Any], *asleep: str, **more: Any
 ) -> Office:

@@ -27,13 +27,6 @@ SECURITY: dict[str, Any] = {"approve": [{"from": ["security"]}]}
 HERE: dict[str, Any] = {"everybody": {"here": True}}
 
 
-@pytest.fixture
-async def storage() -> SqliteStores:
-    storage = SqliteStores(None)
-    await storage.open()
-    return storage
-
-
 async def wish(office: Office, *people: str, has_copies: bool = True) -> None:
     for user_id in people:
         await office.preferences.set(an_actor(user_id), team_id="T1", has_copies=has_copies)
