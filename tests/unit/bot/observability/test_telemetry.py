@@ -103,10 +103,11 @@ async def test_the_page_reads_the_gauges_each_time_and_leaves_them_without_a_dat
         return {"approvals_pending": pending.pop(0)}
 
     async with TestClient(TestServer(metrics_app(metrics, levels))) as client:
-        for shown in (3, 5, 5):
-            answer = await client.get("/metrics")
-            assert f"countersign_approvals_pending {shown}.0" in await answer.text()
-    assert answer.headers["Content-Type"].startswith("text/plain")
+        answers = [await client.get("/metrics") for _ in range(3)]
+        texts = [await answer.text() for answer in answers]
+    for text, level in zip(texts, (3, 5, 5), strict=True):
+        assert f"countersign_approvals_pending {level}.0" in text
+    assert answers[0].headers["Content-Type"].startswith("text/plain")
 
 
 async def test_the_gauges_tell_what_waits() -> None:
