@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.audit.acts import Act
-from bot.errors import UnknownFreezeError
+from bot.errors import AlreadyConfirmedError, UnknownFreezeError
 from bot.freezes.rules import MOST, frozen, lifted
 from bot.records.switch import (
     Confirmation,
@@ -42,9 +42,24 @@ def test_turns_are_added_to_the_freeze_of_this_scope() -> None:
     assert [(freeze.by, freeze.turns) for freeze in switch.freezes] == [(ADA, True)]
 
 
+def test_the_21st_freeze_covers_all() -> None:
+    switch = SwitchRecord()
+    for number in range(MOST + 3):
+        scope = FreezeScope(kind=ScopeKind.TOOL, name=f"tool{number}")
+        switch = frozen(switch, a_freeze(scope))
+    assert [str(freeze.scope) for freeze in switch.freezes][MOST - 1 :] == ["tool tool19", "all"]
+
+
 def test_an_id_is_never_used_again() -> None:
     switch = lifted(frozen(SwitchRecord(), a_freeze(SQL)), "f1", confirmed(), count=1)
     assert [freeze.id for freeze in frozen(switch, a_freeze(SQL)).freezes] == ["f2"]
+
+
+def test_two_people_lift_where_two_must() -> None:
+    switch = lifted(frozen(SwitchRecord(), a_freeze()), "f1", confirmed(), count=2)
+    with pytest.raises(AlreadyConfirmedError, match="1 more person"):
+        lifted(switch, "f1", confirmed(), count=2)
+    assert lifted(switch, "f1", confirmed(BEN), count=2).freezes == ()
 
 
 @pytest.mark.parametrize("scope", [SQL, FreezeScope()])

@@ -7,13 +7,14 @@ import pytest
 from agents.models import Turn, call, say
 from bot.approvals.due.thread_reactions import PARKED, sign_of
 from bot.records.approval import Approval
-from bot.records.switch import Freeze, FreezeScope
+from bot.records.origin import AgentRun
+from bot.records.switch import Freeze, FreezeScope, ScopeKind
 from bot.slack.cards.batch import batch_modal
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.review import FormReader, review_modal
 from storage.errors import StoreUnavailableError
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, Office
+from tests.unit.bot.office import ADA, CHANNEL, Office
 from tests.unit.bot.slack.cards.batch_samples import refunds
 from tests.unit.bot.slack.cards.samples import CREATED, an_approval
 from tests.unit.bot.slack.cards.test_words import shown
@@ -56,6 +57,23 @@ async def test_a_look_without_news_writes_nothing(storage: SqliteStores) -> None
     assert await storage.approvals.get(approval.approval_id) == before
     await office.freezes.lift("f1", by=ADA, why="It is up.")
     assert [await look(office) for _ in range(3)] == [1, 0, 0]
+
+
+async def test_only_calls_in_scope_are_marked(storage: SqliteStores) -> None:
+    office, approval = await asked(storage, PAY)
+    await freeze(office, FreezeScope(kind=ScopeKind.TOOL, name="refund"))
+    assert await look(office) == 0
+    assert "Frozen" not in card_of(office, approval)
+    await freeze(office, FreezeScope(kind=ScopeKind.CHANNEL, name=CHANNEL))
+    await look(office)
+    assert "Frozen" in card_of(office, approval)
+    await freeze(office)  # the oldest stays
+    assert await look(office) == 0
+    await office.freezes.lift("f2", by=ADA, why="It is up.")
+    await look(office)
+    frozen = (await storage.approvals.get(approval.approval_id)).frozen
+    assert frozen is not None
+    assert frozen.id == "f3"
 
 
 async def test_a_question_is_not_frozen(storage: SqliteStores) -> None:
@@ -108,6 +126,18 @@ async def test_the_reaction_of_a_parked_call_is_no_running_one(storage: SqliteSt
     await office.freezes.lift("f1", by=ADA, why="It is up.")
     await look(office)
     assert (await storage.approvals.get(approval.approval_id)).sign == "ran"
+
+
+async def test_100_cards_change_at_one_look(storage: SqliteStores) -> None:
+    office, first = await asked(storage, PAY)
+    for number in range(100):
+        asker = AgentRun(interrupt_id=f"{number:032x}", address=f"agent:A;tool:pay:{number}")
+        name = f"apr_{number:032x}"
+        await storage.approvals.insert(first.changed(approval_id=name, asker=asker, due_ms=None))
+    await freeze(office)
+    assert await look(office) == 101
+    cards = office.notifier.cards.values()
+    assert [approval.frozen is not None for approval in cards] == [True] * 101
 
 
 async def test_a_switch_that_cannot_be_read_is_read_again(storage: SqliteStores) -> None:
