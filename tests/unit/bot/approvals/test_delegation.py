@@ -53,6 +53,31 @@ async def test_an_owner_who_is_no_member_any_more_hands_nothing_on(
     assert await refused(office, TOM) == "not_approver"
 
 
+@pytest.mark.parametrize(
+    ("owner", "to", "more", "code"),
+    [
+        (MIA, MIA, {}, "bad_delegate"),
+        (MIA, GUS, {}, "bad_delegate"),
+        (GUS, MIA, {}, "guest"),
+        (MIA, TOM, {"hours": 31 * 24}, "bad_delegate"),
+        (MIA, TOM, {"hours": 0}, "bad_delegate"),
+        (MIA, TOM, {"group": "unknown"}, "bad_delegate"),
+    ],
+)
+async def test_what_cannot_be_handed_on_is_refused_and_on_record(
+    storage: SqliteStores, owner: str, to: str, more: dict[str, Any], code: str
+) -> None:
+    office = await asked(storage, ONE)
+
+    with pytest.raises(RefusalError) as error:
+        await hand_over(office, owner, to, **more)
+
+    assert error.value.code == code
+    (entry,) = await entries(office)
+    assert (entry.action, entry.actor_id, entry.detail["code"]) == ("refused", owner, code)
+    assert await storage.delegations.current("T1", now_ms=office.clock()) == []
+
+
 async def test_a_failed_look_up_hands_nothing_on(storage: SqliteStores) -> None:
     office = await asked(storage, ONE)
     office.directory.is_down = True

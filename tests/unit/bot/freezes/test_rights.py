@@ -50,6 +50,24 @@ async def test_without_groups_admins_may(directory: FakeDirectory, *, lifts: boo
     assert await refusal(directory, rights(), ADA, lifts=lifts) == "not_freezer"
 
 
+async def test_members_of_the_groups_may_and_admins_may_not(directory: FakeDirectory) -> None:
+    given = rights(by=["sre", "security"])
+    people = {name: await refusal(directory, given, name, lifts=False) for name in directory.people}
+    refused = "not_freezer"
+    assert people == {ADA: "", MIA: "", LIA: refused, TOM: refused, BOT: "bot"}
+
+
+async def test_who_may_freeze_need_not_be_able_to_lift(directory: FakeDirectory) -> None:
+    given = rights(by=["sre"], lift={"from": ["leads"], "count": 2})
+    assert given.count == 2
+    assert await refusal(directory, given, ADA, lifts=True) == "not_freezer"
+    assert await refusal(directory, given, LIA, lifts=True) == ""
+
+
+async def test_who_may_freeze_may_lift_if_nobody_is_named(directory: FakeDirectory) -> None:
+    assert await refusal(directory, rights(by=["sre"]), ADA, lifts=True) == ""
+
+
 async def test_a_failed_look_up_refuses_all_but_people_listed_by_id(
     directory: FakeDirectory,
 ) -> None:
