@@ -168,6 +168,23 @@ async def test_a_card_that_slack_never_takes_is_split(storage: SqliteStores) -> 
 REMINDING = by_sre(remind="15m", expires="8h")
 
 
+async def test_one_reminder_speaks_for_all(storage: SqliteStores) -> None:
+    office, cards = await asked(storage, "a", "b", "c", policy=REMINDING)
+    await office.later(minutes=15)
+    await office.later(seconds=5)
+    sent = [message for message in office.notifier.asking.values() if message.kind == "reminder"]
+    assert len(sent) == 1
+    waiting = await office.open_approvals()
+    assert [approval.escalation.reminders for approval in waiting] == [1, 1, 1]
+    assert [bool(approval.reminders) for approval in waiting] == [True, False, False]
+    await office.decide(cards[0])
+    assert len(office.notifier.asking) == 1
+    await office.decide(cards[1])
+    await office.decide(cards[2], Status.REJECTED, reason="no")
+    await office.later(seconds=11)
+    assert (office.notifier.asking, office.notifier.closed) == ({}, [])
+
+
 async def test_the_next_that_waits_is_reminded_of_when_the_first_is_decided(
     storage: SqliteStores,
 ) -> None:
