@@ -34,6 +34,20 @@ DENIES = {"name": "no", "when": {"program": "ci"}, "then": {"deny": "Not on Frid
 ALLOWS = {"name": "free", "when": {"program": "ci", "tool": "deploy"}, "then": "allow"}
 
 
+async def test_the_same_key_finds_the_same_request(office: Office) -> None:
+    programs = programs_of(office)
+    answers = await asyncio.gather(
+        *(programs.create(a_caller(), asked(), idempotency_key="k") for _ in range(20))
+    )
+    assert len({answer.request.id for answer in answers}) == 1
+    assert [answer.is_new for answer in answers].count(True) == 1
+    # A model words its reason anew after a restart.
+    again = await programs.create(a_caller(), asked(why="Because."), idempotency_key="k")
+    assert not again.is_new
+    other = await programs.create(a_caller(), asked(), idempotency_key="l")
+    assert other.request.id != again.request.id
+
+
 @pytest.mark.parametrize(
     ("before", "changes"),
     [
@@ -133,6 +147,15 @@ async def test_what_the_key_does_not_allow_is_refused(
         await a_request(office, a_caller(**caller), **changes)
     assert caught.value.code == code
     assert await office.storage.approvals.count({"status": "pending"}) == 0
+
+
+async def test_a_rule_that_denies_is_on_record_without_a_card(storage: SqliteStores) -> None:
+    office = an_office(storage, DENIES)
+    request = await a_request(office)
+    assert (request.status, request.decision and request.decision.source) == ("rejected", "policy")
+    assert request.decision is not None
+    assert request.decision.reason == "Not on Fridays."
+    assert office.notifier.cards == {}
 
 
 @pytest.mark.parametrize(("rule", "act"), [(ALLOWS, "decided"), (DENIES, "denied")])
