@@ -148,28 +148,22 @@ class FakeNotices:
         *,
         now_ms: int,
     ) -> str:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", "fatal_error")
+        self._post()
         self.grants[grant.grant_id] = grant
         self.shown.append(grant.grant_id)
         return grant.card_ts or f"1900000000.{len(self.shown):06d}"
 
     async def alert(self, approval: Approval, *, to: str) -> None:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", "fatal_error")
+        self._post()
         self.alerts.append((to, approval.approval_id))
 
     async def show_freeze(self, alert: FreezeAlert, *, count: int) -> str:
-        if self.is_down or alert.channel in self.closed:
-            fault = "channel_not_found" if alert.channel in self.closed else self.fault
-            raise DeliveryError("chat.postMessage", fault)
+        self._post(alert.channel)
         self.freezes.append(alert)
         return alert.ts or f"1900000002.{len(self.freezes):06d}"
 
     async def show_start(self, start: ThreadStart) -> str:
-        if self.is_down or start.channel_id in self.closed:
-            fault = "channel_not_found" if start.channel_id in self.closed else self.fault
-            raise DeliveryError("chat.postMessage", fault)
+        self._post(start.channel_id)
         shown = [known.id for known in self.starts]
         is_looked_for = start.fence > 1 or start.is_restored
         if not is_looked_for or start.id not in shown:
@@ -178,40 +172,33 @@ class FakeNotices:
         return f"1900000003.{shown.index(start.id) + 1:06d}"
 
     async def show_hold(self, hold: ThreadStart) -> str:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", self.fault)
+        self._post()
         self.holds.append(hold)
         return hold.message_ts or f"1900000004.{len(self.holds):06d}"
 
     async def remind_of_freeze(self, freeze: Freeze, *, day: int) -> None:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", self.fault)
+        self._post()
         self.reminded.append((freeze.by, freeze.id, day))
 
     async def ask_admin(self, approval: Approval, *, to: str, by: str, text: str) -> None:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", "fatal_error")
+        self._post()
         self.admins.append((to, approval.approval_id, by, text))
 
     async def tell(self, text: str, *, to: str, key: str) -> None:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", self.fault)
+        self._post()
         self.told[key] = (to, text)
 
     async def show_group(self, approval: Approval, title: str, *, looks: bool) -> str:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", self.fault)
+        self._post()
         self.groups.append((approval.thread_id, title, looks))
         return f"1900000003.{len(self.groups):06d}"
 
     async def show_asker(self, *, channel_id: str, thread_ts: str, by: str, key: str) -> None:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", self.fault)
+        self._post()
         self.askers.append((channel_id, thread_ts, by, key))
 
     async def summarise(self, thread: Thread, over: Sequence[Approval], *, ts: str) -> str:
-        if self.is_down:
-            raise DeliveryError("chat.postMessage", self.fault)
+        self._post()
         shown = self.summaries.setdefault(thread.thread_id, [])
         shown.append([str(approval.status) for approval in over])
         return ts or f"1900000001.{len(self.summaries):06d}"
@@ -222,6 +209,12 @@ class FakeNotices:
         if self.is_down:
             raise DeliveryError("chat.update", "fatal_error")
         self.seen.append((approval.approval_id, tuple(seen_by), channel_id, ts))
+
+    def _post(self, channel: str = "") -> None:
+        """Fail where Slack takes no message."""
+        if self.is_down or channel in self.closed:
+            fault = "channel_not_found" if channel in self.closed else self.fault
+            raise DeliveryError("chat.postMessage", fault)
 
 
 @dataclass
