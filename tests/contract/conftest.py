@@ -8,7 +8,7 @@ import pytest
 
 from bot.stores import Stores
 from storage.mongo import Driver
-from tests.support.mongo import MongoServer
+from tests.support.mongo import DRIVERS, MongoServer
 from tests.support.stores import MongoStores, SqliteStores
 
 TIMEOUT = timedelta(seconds=20)
@@ -43,7 +43,14 @@ async def storage(new_storage: Callable[[], Stores]) -> AsyncIterator[Stores]:
     await opened.close()
 
 
-@pytest.fixture(params=["motor", "pymongo"])
+@pytest.fixture(params=DRIVERS)
+def driver(request: pytest.FixtureRequest) -> Driver:
+    """Each driver of MongoDB."""
+    driver: Driver = request.param
+    return driver
+
+
+@pytest.fixture(params=DRIVERS)
 async def two_processes(
     request: pytest.FixtureRequest, mongo_server: MongoServer
 ) -> AsyncIterator[list[Stores]]:

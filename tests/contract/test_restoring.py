@@ -1,5 +1,7 @@
 """The contract of the store that marks what a copy left unfinished."""
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -200,29 +202,37 @@ async def test_a_database_is_no_copy_until_somebody_puts_one_in_its_place(storag
     assert not await storage.restoring.is_copy()
 
 
-@pytest.mark.mongo
-async def test_collections_that_were_made_anew_are_a_copy(mongo_server: MongoServer) -> None:
-    """As `mongorestore --drop` makes them; the servers of these tests give no ids."""
-    ids = ["first"]
+@asynccontextmanager
+async def identified(
+    server: MongoServer, identity: Callable[[], str]
+) -> AsyncIterator[tuple[MongoStores, MongoCopyMarks]]:
+    """A database whose collections have this id; the servers of these tests give none."""
 
-    async def identity() -> str:
-        return ids[-1]
+    async def current() -> str:
+        return identity()
 
-    storage = MongoStores(mongo_server.uri, database=mongo_server.new_database())
+    storage = MongoStores(server.uri, database=server.new_database())
     await storage.open()
     records = [Commands(storage._client, name) for name in ("approvals", "threads")]
-    store = MongoCopyMarks(Commands(storage._client, "notes"), identity, records)
-    assert not await store.is_copy()
-    ids.append("second")
-    assert await store.is_copy()
-    ids.append("")
-    assert not await store.is_copy()
-    ids.append("second")
-    await store.end()
-    assert not await store.is_copy()
-    ids.append("third")
-    assert await store.is_copy()
+    yield storage, MongoCopyMarks(Commands(storage._client, "notes"), current, records)
     await storage.close()
+
+
+@pytest.mark.mongo
+async def test_collections_that_were_made_anew_are_a_copy(mongo_server: MongoServer) -> None:
+    """As `mongorestore --drop` makes them."""
+    ids = ["first"]
+    async with identified(mongo_server, lambda: ids[-1]) as (_, store):
+        assert not await store.is_copy()
+        ids.append("second")
+        assert await store.is_copy()
+        ids.append("")
+        assert not await store.is_copy()
+        ids.append("second")
+        await store.end()
+        assert not await store.is_copy()
+        ids.append("third")
+        assert await store.is_copy()
 
 
 @pytest.mark.mongo
@@ -230,21 +240,12 @@ async def test_records_without_a_note_of_their_collection_are_a_copy(
     mongo_server: MongoServer,
 ) -> None:
     """As `mongorestore --nsInclude` makes them, without the collection `health`."""
-
-    async def identity() -> str:
-        return "restored"
-
-    storage = MongoStores(mongo_server.uri, database=mongo_server.new_database())
-    await storage.open()
-    await storage.approvals.insert(an_approval())
-    records = [Commands(storage._client, name) for name in ("approvals", "threads")]
-    store = MongoCopyMarks(Commands(storage._client, "notes"), identity, records)
-
-    assert await store.is_copy()
-    assert await store.is_copy()
-    await store.end()
-    assert not await store.is_copy()
-    await storage.close()
+    async with identified(mongo_server, lambda: "restored") as (storage, store):
+        await storage.approvals.insert(an_approval())
+        assert await store.is_copy()
+        assert await store.is_copy()
+        await store.end()
+        assert not await store.is_copy()
 
 
 async def test_a_restore_marks_the_starts_that_are_due(storage: Stores) -> None:

@@ -1,7 +1,6 @@
 """The contract of what is written or read together, or returns what it wrote."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -18,16 +17,12 @@ from bot.records.approval import (
     StoredEdits,
 )
 from bot.records.approval_queries import get_all
-from bot.records.messages import Message, MessageStatus
 from bot.stores import Stores
 from storage.errors import RecordNotFoundError, RecordRefusedError
 from tests.contract.builders import (
     APPROVAL_ID,
-    THREAD_ID,
     a_decision,
-    a_message,
     a_post,
-    a_thread,
     an_approval,
 )
 
@@ -103,43 +98,3 @@ async def test_a_post_is_finished_with_its_text(storage: Stores) -> None:
     grown = a_post("grew", text="All of it.", ts="1.4", posted=True, revision=1)
     assert await storage.posts.get("grew") == grown
     assert await storage.posts.get("whole") == a_post("whole", ts="1.5", posted=True, revision=1)
-
-
-def _taken(message: Message, turn: int) -> Message:
-    return message.changed(status=MessageStatus.TAKEN, turn=turn, revision=1)
-
-
-@pytest.mark.parametrize("names", [["2"], ["3", "2"], ["2", "unknown"]])
-async def test_taking_gives_what_the_turn_has_now(storage: Stores, names: list[str]) -> None:
-    messages = {name: a_message(name) for name in ("1", "2", "3")}
-    for message in messages.values():
-        await storage.inbox.add(message)
-    await storage.inbox.take([messages["1"].message_id], turn=1)
-
-    taken = await storage.inbox.take(
-        [messages["1"].message_id, *(f"T1:C1:{name}" for name in names)], turn=2
-    )
-
-    expected = [_taken(messages[name], 2) for name in sorted(names) if name in messages]
-    assert list(taken) == expected
-
-
-async def test_what_was_taken_before_is_not_given(storage: Stores) -> None:
-    await storage.inbox.add(a_message())
-    (first,) = await storage.inbox.take([a_message().message_id], turn=1)
-
-    assert first == _taken(a_message(), 1)
-    assert await storage.inbox.take([a_message().message_id], turn=2) == []
-
-
-async def test_a_thread_is_ensured_by_one_who_is_late(
-    new_storage: Callable[[], Stores], storage: Stores
-) -> None:
-    first = await storage.threads.ensure(a_thread())
-    await storage.threads.wake(THREAD_ID, now_ms=7)
-
-    again = await storage.threads.ensure(a_thread(requester_id="U9"))
-
-    assert first == a_thread()
-    assert again == await storage.threads.get(THREAD_ID)
-    assert again.wakes == 1

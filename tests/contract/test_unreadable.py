@@ -1,8 +1,7 @@
 """I14: one record that cannot be read never keeps others from their end, and is never lost."""
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -24,196 +23,108 @@ from tests.contract.builders import (
 )
 from tests.contract.spoiling import raw, spoil
 from tests.support.decided import decide
-from tests.support.halves import first_rows
 from tests.support.stores import SqliteStores
 
 MANY = 9
 POISON, GOOD, OTHER = "T1:C1:poison", "T1:C1:good", "T1:C1:other"
 NEWER = {"v": 3}
 LARGE = "x" * 3_000_000
-POISONS: dict[str, dict[str, dict[str, Any]]] = {
-    "threads": {"damaged": {"turn": "many"}, "newer": NEWER, "large": {"requester_id": LARGE}},
-    "approvals": {"damaged": {"kind": "vote"}, "newer": NEWER, "large": {"title": LARGE}},
-    "ephemeral_messages": {
-        "damaged": {"created_ms": "now"},
-        "newer": NEWER,
-        "large": {"text": LARGE},
-    },
+TABLES = ("threads", "approvals", "ephemeral_messages")
+DAMAGED = {"turn": "many"}
+KINDS: dict[str, dict[str, Any]] = {
+    "damaged": DAMAGED,
+    "newer": NEWER,
+    "large": {"requester_id": LARGE},
 }
-CASES = [
-    pytest.param(table, fields, name == "large", id=f"{table}-{name}")
-    for table, poisons in POISONS.items()
-    for name, fields in poisons.items()
-]
 
 
-KEY = {"threads": "thread_id", "approvals": "approval_id", "ephemeral_messages": "message_id"}
-
-
-class Due(Protocol):
-    async def __call__(self, *, now_ms: int, limit: int) -> Sequence[Any]: ...
-
-
-def due_of(storage: Stores, table: str) -> Due:
-    return {
-        "threads": storage.threads.due,
-        "approvals": storage.approvals.due,
-        "ephemeral_messages": storage.ephemeral_messages.due,
-    }[table]
-
-
-def claim_of(storage: Stores, table: str) -> Any:
-    return {
-        "threads": storage.threads.claim,
-        "approvals": storage.approvals.claim,
-        "ephemeral_messages": storage.ephemeral_messages.claim,
-    }[table]
-
-
-async def add(storage: Stores, table: str, key: str, *, due_ms: int = 5) -> None:
-    if table == "threads":
+async def add(storage: Stores, *keys: str, due_ms: int = 5) -> None:
+    for key in keys:
         await storage.threads.ensure(a_thread(thread_id=key, due_ms=due_ms))
-    elif table == "approvals":
-        await storage.approvals.insert(an_approval(approval_id=key, due_ms=due_ms))
-    else:
-        await storage.ephemeral_messages.insert(a_whisper(key, due_ms=due_ms))
 
 
 async def names(storage: Stores) -> set[str]:
     return {record.record_id for record in await storage.unreadable(limit=9)}
 
 
-@pytest.mark.parametrize(("table", "fields", "is_readable"), CASES)
-async def test_one_poisoned_record_among_many(
-    storage: Stores, table: str, fields: dict[str, Any], *, is_readable: bool
-) -> None:
-    await add(storage, table, POISON, due_ms=1)
-    await spoil(storage, table, POISON, **fields)
-    for number in range(MANY):
-        await add(storage, table, f"{GOOD}-{number}")
-    due, seen = due_of(storage, table), set()
+@pytest.mark.parametrize("name", KINDS)
+async def test_one_poisoned_record_among_many(storage: Stores, name: str) -> None:
+    await add(storage, POISON, due_ms=1)
+    await spoil(storage, "threads", POISON, **KINDS[name])
+    good = {f"{GOOD}-{number}" for number in range(MANY)}
+    await add(storage, *good)
+    threads, seen = storage.threads, set()
 
     for now in (10, 20):  # two ticks: the poison takes one place of the first
-        for record in await due(now_ms=now, limit=MANY):
-            key = getattr(record, KEY[table])
-            claimed = await claim_of(storage, table)(
-                key, owner="a", now_ms=now, until_ms=now + 1_000
-            )
-            assert claimed is not None
+        for thread in await threads.due(now_ms=now, limit=MANY):
+            key = thread.thread_id
+            assert await threads.claim(key, owner="a", now_ms=now, until_ms=now + 1_000)
             seen.add(key)
 
-    good = {f"{GOOD}-{number}" for number in range(MANY)}
+    is_readable = name == "large"
     assert seen == (good | {POISON} if is_readable else good)
-    assert await due(now_ms=30, limit=9) == []
+    assert await threads.due(now_ms=30, limit=9) == []
     assert await names(storage) == (set() if is_readable else {POISON})
     assert await storage.count_unreadable() == (0 if is_readable else 1)
 
 
-DAMAGED = first_rows(1, [(table, POISONS[table]["damaged"]) for table in POISONS])
-
-
-@pytest.mark.parametrize(("table", "fields"), DAMAGED)
-async def test_a_claim_of_what_cannot_be_read_gives_the_lease_back(
-    storage: Stores, table: str, fields: dict[str, Any]
+async def test_a_claim_of_what_cannot_be_read_gives_its_lease_back_and_no_other(
+    storage: Stores,
 ) -> None:
-    await add(storage, table, POISON)
-    await spoil(storage, table, POISON, **fields)
-    claim = claim_of(storage, table)
-
-    assert await claim(POISON, owner="a", now_ms=5, until_ms=100) is None
-
-    kept = await raw(storage, table, POISON)
-    assert (kept["leased_by"], kept["leased_until_ms"]) == ("", 0)
-    assert kept["quarantine_reason"] != ""
-    assert {name: kept[name] for name in fields} == fields
-    assert await claim(POISON, owner="a", now_ms=500, until_ms=600) is None
-    assert (await raw(storage, table, POISON))["fence"] == kept["fence"]  # not taken again
-
-
-@pytest.mark.parametrize(("table", "fields"), DAMAGED)
-async def test_a_claim_of_what_cannot_be_read_gives_no_other_lease_back(
-    storage: Stores, table: str, fields: dict[str, Any]
-) -> None:
-    for name in (GOOD, POISON):
-        await add(storage, table, name)
-    await spoil(storage, table, POISON, **fields)
-    claim = claim_of(storage, table)
+    await add(storage, GOOD, POISON)
+    await spoil(storage, "threads", POISON, **DAMAGED)
+    claim = storage.threads.claim
     assert await claim(GOOD, owner="a", now_ms=5, until_ms=100) is not None
 
     assert await claim(POISON, owner="a", now_ms=5, until_ms=100) is None
 
-    good = await raw(storage, table, GOOD)
+    good, kept = [await raw(storage, "threads", name) for name in (GOOD, POISON)]
+    assert (kept["leased_by"], kept["leased_until_ms"]) == ("", 0)
+    assert kept["quarantine_reason"] != ""
+    assert kept["turn"] == "many"
     assert (good["leased_by"], good["leased_until_ms"], good.get("quarantined_by", "")) == (
         "a",
         100,
         "",
     )
+    assert await claim(POISON, owner="a", now_ms=500, until_ms=600) is None
+    assert (await raw(storage, "threads", POISON))["fence"] == kept["fence"]  # not taken again
 
 
-@pytest.mark.parametrize(("table", "fields"), DAMAGED)
-async def test_another_release_looks_at_it_again(
-    storage: Stores, table: str, fields: dict[str, Any]
-) -> None:
-    await add(storage, table, POISON)
-    sound = {name: (await raw(storage, table, POISON))[name] for name in fields}
-    await spoil(storage, table, POISON, **fields)
-    assert await due_of(storage, table)(now_ms=5, limit=9) == []
+async def test_another_release_looks_at_it_again(storage: Stores) -> None:
+    await add(storage, POISON)
+    await spoil(storage, "threads", POISON, **DAMAGED)
+    assert await storage.threads.due(now_ms=5, limit=9) == []
+
     # To another release it was never set aside by itself; and it understands what stands there.
-    await spoil(storage, table, POISON, quarantined_by="another", **sound)
+    await spoil(storage, "threads", POISON, quarantined_by="another", turn=0)
 
-    assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
-    assert await claim_of(storage, table)(POISON, owner="a", now_ms=5, until_ms=100) is not None
-    assert (await raw(storage, table, POISON)).get("quarantined_by", "") == ""
-
-
-@pytest.mark.parametrize(("table", "fields"), DAMAGED)
-async def test_what_was_repaired_goes_on_after_a_restart(
-    new_storage: Callable[[], Stores], table: str, fields: dict[str, Any]
-) -> None:
-    storage = new_storage()
-    await storage.open()
-    await add(storage, table, POISON)
-    sound = {name: (await raw(storage, table, POISON))[name] for name in fields}
-    await spoil(storage, table, POISON, **fields)
-    assert await due_of(storage, table)(now_ms=5, limit=9) == []
-    await spoil(storage, table, POISON, **sound)
-    if isinstance(storage, SqliteStores) and storage._database._directory is None:
-        await storage.close()
-        return  # what is in memory does not outlive it
-
-    await storage.close()
-    await storage.open()
-    await storage.reconsider()
-
-    assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
-    assert await names(storage) == set()
-    await storage.close()
+    assert len(await storage.threads.due(now_ms=5, limit=9)) == 1
+    assert await storage.threads.claim(POISON, owner="a", now_ms=5, until_ms=100) is not None
+    assert (await raw(storage, "threads", POISON)).get("quarantined_by", "") == ""
 
 
-@pytest.mark.parametrize(("table", "fields"), DAMAGED)
 async def test_to_look_again_forgets_what_this_release_could_not_read_and_nothing_else(
-    storage: Stores, table: str, fields: dict[str, Any]
+    storage: Stores,
 ) -> None:
     others = {"quarantined_by": "another", "quarantine_reason": "a new field"}
-    for name in (POISON, OTHER):
-        await add(storage, table, name)
-    await spoil(storage, table, OTHER, **others)
-    await spoil(storage, table, POISON, **fields)
-    assert len(await due_of(storage, table)(now_ms=5, limit=9)) == 1
-    assert (await raw(storage, table, POISON))["quarantine_reason"] != ""
+    await add(storage, POISON, OTHER)
+    await spoil(storage, "threads", OTHER, **others)
+    await spoil(storage, "threads", POISON, **DAMAGED)
+    assert len(await storage.threads.due(now_ms=5, limit=9)) == 1
+    assert (await raw(storage, "threads", POISON))["quarantine_reason"] != ""
 
     await storage.reconsider()
 
-    poison, other = [await raw(storage, table, name) for name in (POISON, OTHER)]
+    poison, other = [await raw(storage, "threads", name) for name in (POISON, OTHER)]
     assert [poison.get(name, "") for name in others] == ["", ""]
     assert {name: other[name] for name in others} == others
 
 
 async def test_the_count_of_due_work_leaves_them_out(storage: Stores) -> None:
-    await add(storage, "threads", POISON)
-    await add(storage, "threads", GOOD)
-    await spoil(storage, "threads", POISON, turn="many")
-    await add(storage, "threads", OTHER, due_ms=7)
+    await add(storage, POISON, GOOD)
+    await spoil(storage, "threads", POISON, **DAMAGED)
+    await add(storage, OTHER, due_ms=7)
     await spoil(storage, "threads", OTHER, **NEWER)
     await storage.threads.due(now_ms=5, limit=9)
 
@@ -224,7 +135,7 @@ async def test_the_count_of_due_work_leaves_them_out(storage: Stores) -> None:
 
 
 async def test_a_thread_can_be_set_quarantined_by_its_holder_alone(storage: Stores) -> None:
-    await add(storage, "threads", THREAD_ID)
+    await add(storage, THREAD_ID)
     thread = await storage.threads.claim(THREAD_ID, owner="a", now_ms=5, until_ms=50)
     assert thread is not None
     assert not await storage.threads.set_aside(THREAD_ID, fence=thread.fence - 1, why="no")
@@ -241,8 +152,8 @@ async def test_a_thread_can_be_set_quarantined_by_its_holder_alone(storage: Stor
 async def test_a_thread_that_is_set_aside_has_no_holder_and_takes_no_other_with_it(
     storage: Stores,
 ) -> None:
+    await add(storage, THREAD_ID, OTHER)
     for thread_id in (THREAD_ID, OTHER):
-        await add(storage, "threads", thread_id)
         assert await storage.threads.claim(thread_id, owner="a", now_ms=5, until_ms=50)
     thread, other = [await storage.threads.get(name) for name in (THREAD_ID, OTHER)]
     assert thread.fence == other.fence
@@ -331,16 +242,22 @@ async def test_an_unreadable_post_does_not_hold_up_the_others(
     assert await names(storage) == {"post-1"}
 
 
-async def test_the_audit_says_that_an_entry_cannot_be_read(storage: Stores) -> None:
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [({"detail": "[1]"}, "field 'detail' is damaged"), (NEWER, ""), ({"detail": "["}, "detail")],
+)
+async def test_the_audit_says_that_an_entry_cannot_be_read(
+    storage: Stores, fields: dict[str, Any], why: str
+) -> None:
     for number in range(3):
         await storage.audit.append(an_entry(f"entry-{number}", at_ms=number))
-    await spoil(storage, "audit", "entry-1", detail="[1]")
+    await spoil(storage, "audit", "entry-1", **fields)
 
     entries = await storage.audit.of_thread(THREAD_ID, limit=9)
 
     assert [entry.action for entry in entries] == ["decided", "unreadable", "decided"]
     assert (entries[1].entry_id, entries[1].approval_id) == ("entry-1", APPROVAL_ID)
-    assert "field 'detail' is damaged" in str(entries[1].detail["why"])
+    assert why in str(entries[1].detail["why"])
 
 
 async def test_an_entry_with_a_damaged_time_holds_up_no_restore(storage: Stores) -> None:
@@ -373,7 +290,7 @@ async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -
     storage = SqliteStores(None)  # MongoDB's drivers write no such text
     await storage.open()
     for key in (POISON, GOOD):
-        await add(storage, "approvals", key)
+        await storage.approvals.insert(an_approval(approval_id=key, due_ms=5))
     await spoil(storage, "approvals", POISON, **{name: b"\xff\xfe"})
 
     approvals = await storage.approvals.due(now_ms=9, limit=9)
@@ -382,24 +299,29 @@ async def test_a_text_that_is_none_is_the_fault_of_its_record_alone(name: str) -
     await storage.close()
 
 
-@pytest.mark.parametrize("table", POISONS)
 @pytest.mark.parametrize("fields", [{"created_ms": "now"}, NEWER, {"created_ms": b"\xff no JSON"}])
-async def test_what_no_worker_has_met_is_named_too(
-    storage: Stores, table: str, fields: dict[str, Any]
-) -> None:
-    await add(storage, table, GOOD, due_ms=1 << 40)
-    await add(storage, table, POISON, due_ms=1 << 40)
-    await spoil(storage, table, POISON, **fields)
+async def test_what_no_worker_has_met_is_named_too(storage: Stores, fields: dict[str, Any]) -> None:
+    for key in (GOOD, POISON):
+        await add(storage, key, due_ms=1 << 40)
+        await storage.approvals.insert(an_approval(approval_id=key, due_ms=1 << 40))
+        await storage.ephemeral_messages.insert(a_whisper(key, due_ms=1 << 40))
+    for table in TABLES:
+        await spoil(storage, table, POISON, **fields)
 
-    assert await names(storage) == {POISON}
-    assert not (await raw(storage, table, GOOD)).get("quarantine_reason")
+    assert {(record.kind, record.record_id) for record in await storage.unreadable(limit=9)} == {
+        ("thread", POISON),
+        ("approval", POISON),
+        ("ephemeral message", POISON),
+    }
+    for table in TABLES:
+        assert not (await raw(storage, table, GOOD)).get("quarantine_reason")
 
 
-@pytest.mark.parametrize("fields", [{"turn": "many"}, NEWER])
+@pytest.mark.parametrize("fields", [DAMAGED, NEWER])
 async def test_a_thread_that_is_due_and_cannot_be_read_can_be_deleted(
     storage: Stores, fields: dict[str, Any]
 ) -> None:
-    await add(storage, "threads", THREAD_ID, due_ms=5)
+    await add(storage, THREAD_ID, due_ms=5)
     await spoil(storage, "threads", THREAD_ID, **fields)
 
     fence = await storage.retention.seal(THREAD_ID, owner="a", now_ms=10, until_ms=99)

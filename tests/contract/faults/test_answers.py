@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,26 +19,15 @@ from bot.config.settings import Settings
 from storage.errors import StoreUnavailableError
 from storage.mongo import Driver
 from tests.contract.builders import an_entry
+from tests.contract.conftest import TIMEOUT
 from tests.support.mongo import MongoServer
+from tests.support.stage import UNREACHABLE
 from tests.support.stores import MongoStores
 from tests.support.wire import Ask, Command, Play, proxied, refusal
 
 pytestmark = pytest.mark.mongo
 
-SETTINGS = {
-    "COUNTERSIGN_APPROVERS": "U0123456789",
-    "COUNTERSIGN_MODEL": "demo",
-    "SLACK_BOT_TOKEN": "xoxb-1",
-    "SLACK_SIGNING_SECRET": "s" * 32,
-    "SLACK_API_URL": "http://127.0.0.1:9/",
-}
-TIMEOUT = timedelta(seconds=20)
-
-
-@pytest.fixture(params=["motor", "pymongo"])
-def driver(request: pytest.FixtureRequest) -> Driver:
-    driver: Driver = request.param
-    return driver
+SETTINGS = {**UNREACHABLE, "COUNTERSIGN_APPROVERS": "U0123456789"}
 
 
 def refusing(name: str, answer: Command, asked: list[str] | None = None) -> Play:

@@ -21,14 +21,10 @@ from storage.errors import Fault, StoreBrokenError
 from tests.contract.builders import a_whisper
 from tests.support.fakes import FakeClock
 from tests.support.pace import brisk
+from tests.support.stage import UNREACHABLE
 from tests.support.stores import SqliteStores
 
-SETTINGS = {
-    "COUNTERSIGN_APPROVERS": "U0123456789",
-    "SLACK_BOT_TOKEN": "xoxb-1",
-    "SLACK_SIGNING_SECRET": "s" * 32,
-    "SLACK_API_URL": "http://127.0.0.1:9/",
-}
+SETTINGS = {**UNREACHABLE, "COUNTERSIGN_APPROVERS": "U0123456789"}
 
 
 class Skewed(Stores):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,14 @@ import pytest
 from storage.errors import Fault, StoreBrokenError
 from storage.mongo import Driver
 from tests.contract.builders import THREAD_ID, a_thread
+from tests.contract.conftest import TIMEOUT
 from tests.support.login import behind_login
-from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
+from tests.support.mongo import MongoServer, spawn_mongo_server
 from tests.support.mongo_listener import LISTENER
 from tests.support.stores import MongoStores
 from tests.support.wire import Ask, Command, proxied
 
-pytestmark = [pytest.mark.mongo, pytest.mark.parametrize("driver", DRIVERS)]
-
-TIMEOUT = timedelta(seconds=20)
+pytestmark = pytest.mark.mongo
 
 
 @pytest.fixture(scope="module")

@@ -36,12 +36,6 @@ def own_server(tmp_path: Path) -> Iterator[MongoServer]:
     server.kill()
 
 
-@pytest.fixture(params=["motor", "pymongo"])
-def driver(request: pytest.FixtureRequest) -> Driver:
-    driver: Driver = request.param
-    return driver
-
-
 @pytest.fixture
 async def mongo(own_server: MongoServer, driver: Driver) -> AsyncIterator[Stores]:
     storage = MongoStores(own_server.uri, driver=driver, timeout=TIMEOUT)

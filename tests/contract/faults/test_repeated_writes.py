@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from storage.mongo import Driver
 from tests.contract.builders import THREAD_ID, a_thread, an_entry
-from tests.support.mongo import DRIVERS, MongoServer
+from tests.contract.conftest import TIMEOUT
+from tests.support.mongo import MongoServer
 from tests.support.stores import MongoStores
 from tests.support.wire import Ask, Command, Play, as_member, proxied
 
-pytestmark = [pytest.mark.mongo, pytest.mark.parametrize("driver", DRIVERS)]
-
-TIMEOUT = timedelta(seconds=20)
+pytestmark = pytest.mark.mongo
 
 
 class Server:

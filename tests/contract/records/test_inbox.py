@@ -1,6 +1,5 @@
 """The contract of InboxStore."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -18,12 +17,6 @@ async def test_a_message_is_kept_once(storage: Stores) -> None:
     assert await storage.inbox.add(message)
     assert not await storage.inbox.add(a_message(text="another"))
     assert await storage.inbox.new(THREAD_ID, limit=10) == [message]
-
-
-async def test_of_many_deliveries_one_is_kept(storage: Stores) -> None:
-    kept = await asyncio.gather(*(storage.inbox.add(a_message()) for _ in range(30)))
-
-    assert sum(kept) == 1
 
 
 async def test_new_messages_come_oldest_first(storage: Stores) -> None:
@@ -79,14 +72,6 @@ async def test_taking_says_what_the_turn_has_now(storage: Stores) -> None:
     ]
     assert await storage.inbox.take([first], turn=5) == []
     assert await storage.inbox.take([first, second], turn=5) == []
-
-
-async def test_taking_nothing_is_fine(storage: Stores) -> None:
-    await storage.inbox.add(a_message())
-
-    await storage.inbox.take([], turn=1)
-
-    assert len(await storage.inbox.new(THREAD_ID, limit=10)) == 1
 
 
 async def test_a_message_that_no_turn_has_taken_can_be_revised(storage: Stores) -> None:

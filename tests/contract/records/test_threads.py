@@ -97,14 +97,6 @@ async def test_running_threads_of_a_requester_are_those_with_a_lease_and_an_open
     assert await storage.threads.running("T1", "U1", now_ms=50, limit=0) == []
 
 
-async def test_a_claim_takes_the_lease(storage: Stores) -> None:
-    thread = await claimed(storage)
-
-    assert (thread.leased_by, thread.leased_until_ms, thread.due_ms) == ("a", 100, 100)
-    assert (thread.fence, thread.wakes) == (1, 1)
-    assert await storage.threads.get(THREAD_ID) == thread
-
-
 async def test_two_processes_claim_once(two_processes: list[Stores]) -> None:
     await two_processes[0].threads.ensure(a_thread(due_ms=10))
 
@@ -252,13 +244,6 @@ async def test_an_error_counts_even_when_somebody_woke_the_thread(storage: Store
 
     stored = await storage.threads.get(THREAD_ID)
     assert (stored.attempts, stored.due_ms) == (1, 20)
-
-
-async def test_threads_do_not_touch_each_other(storage: Stores) -> None:
-    other = await storage.threads.ensure(a_thread(thread_id=OTHER_ID, due_ms=10))
-    await claimed(storage)
-
-    assert await storage.threads.get(OTHER_ID) == other
 
 
 async def test_whose_words_were_read_is_recorded_by_the_holder_of_the_lease(
