@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import uuid4
 
 from pydantic import Field
+from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
 from pydantic_ai.models import Model
 
 from agents import Agent, ChatModelAgent, ScriptedModel, tool
@@ -63,6 +65,17 @@ def patient(_: Model) -> Agent:
     turns = [call("measure", {"what": name}, id=name) for name in ("height", "width")]
     model = ScriptedModel([*turns, say("Both are 7.")])
     return ChatModelAgent(name="patient", model=model, tools=[measure])
+
+
+def has_results(messages: Sequence[ModelMessage]) -> bool:
+    """Whether the newest message tells what calls came to."""
+    return any(isinstance(part, ToolReturnPart) for part in messages[-1].parts)
+
+
+def newest_words(messages: Sequence[ModelMessage]) -> str:
+    """What people wrote last; empty if they wrote nothing."""
+    parts = [part for message in messages for part in message.parts]
+    return ([str(part.content) for part in parts if isinstance(part, UserPromptPart)] or [""])[-1]
 
 
 def _agent(*turns: Turn) -> Agent:

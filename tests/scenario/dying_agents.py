@@ -13,16 +13,15 @@ from pathlib import Path
 
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelRequest,
     ModelResponsePart,
     ToolReturnPart,
-    UserPromptPart,
 )
 from pydantic_ai.models import Model
 
 from agents import Agent, ChatModelAgent, tool
 from agents.core.tools import Tool
 from agents.models import AnsweringModel, call, say
+from tests.scenario.agents import newest_words
 
 ACTS = "TEST_ACTS"
 """The variable with the path of a file."""
@@ -87,13 +86,10 @@ _NAMES = {each_tool.definition.name: each_tool for each_tool in TOOLS}
 
 
 def _answer(messages: list[ModelMessage]) -> Iterable[ModelResponsePart]:
-    last = messages[-1]
-    parts = last.parts if isinstance(last, ModelRequest) else ()
-    returns = [part for part in parts if isinstance(part, ToolReturnPart)]
+    returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
     if returns:
         return [say(f"The result: {returns[-1].content}")]
-    texts = [str(part.content) for part in parts if isinstance(part, UserPromptPart)]
-    words = texts[-1].split() if texts else []
+    words = newest_words(messages).split()
     named = [word for word in words if word in _NAMES]
     if not named:
         return [say("Name a tool.")]

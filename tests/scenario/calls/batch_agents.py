@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
 
-from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelResponsePart
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, tool
+from agents.models import AnsweringModel, call, say
+from tests.scenario.agents import has_results, newest_words
 
 RAN: list[str] = []
 """The orders that were refunded; a test that looks at it clears it first."""
@@ -49,27 +48,17 @@ def refund(order: str, amount: Decimal, currency: str = "EUR") -> str:
 
 def clerk(_: Model) -> Agent:
     """Refunds as many orders as the first number that it reads, all in one turn."""
-    model = FunctionModel(stream_function=_next)
+    model = AnsweringModel(_answer, name="clerk")
     return ChatModelAgent(name="clerk", model=model, tools=[refund])
 
 
-async def _next(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-    if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
-        yield "All done."
-        return
-    asked = [
-        str(part.content)
-        for message in messages
-        for part in message.parts
-        if isinstance(part, UserPromptPart)
-    ]
-    count = int((re.findall(r"\d+", asked[-1]) or ["5"])[0])
-    calls: DeltaToolCalls = {}
+def _answer(messages: list[ModelMessage]) -> list[ModelResponsePart]:
+    if has_results(messages):
+        return [say("All done.")]
+    count = int((re.findall(r"\d+", newest_words(messages)) or ["5"])[0])
+    calls: list[ModelResponsePart] = []
     for number in range(count):
         amount = AMOUNTS[number] if count <= len(AMOUNTS) else f"{number + 1}.00"
-        arguments = {"order": str((1234, 1240, 1251, 1262, 1270)[number % 5] + number // 5 * 100)}
-        arguments["amount"] = amount
-        calls[number] = DeltaToolCall(
-            name="refund", json_args=json.dumps(arguments), tool_call_id=f"c{number}"
-        )
-    yield calls
+        order = str((1234, 1240, 1251, 1262, 1270)[number % 5] + number // 5 * 100)
+        calls.append(call("refund", {"order": order, "amount": amount}, id=f"c{number}"))
+    return calls

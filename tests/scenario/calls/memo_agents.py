@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import AsyncIterator
 
-from pydantic_ai.messages import ModelMessage, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelResponsePart
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, tool
+from agents.models import AnsweringModel, call, say
+from tests.scenario.agents import has_results, newest_words
 
 RAN: list[str] = []
 """The orders that were refunded; a test that looks at it clears it first."""
@@ -38,25 +37,15 @@ def refund(order: str, memo: str) -> str:
 
 def clerk(_: Model) -> Agent:
     """Refunds as many orders as the first number that it reads, with memos of the size it reads."""
-    model = FunctionModel(stream_function=_next)
+    model = AnsweringModel(_answer, name="clerk")
     return ChatModelAgent(name="clerk", model=model, tools=[refund])
 
 
-async def _next(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-    if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
-        yield "All done."
-        return
-    asked = [
-        str(part.content)
-        for message in messages
-        for part in message.parts
-        if isinstance(part, UserPromptPart)
+def _answer(messages: list[ModelMessage]) -> list[ModelResponsePart]:
+    if has_results(messages):
+        return [say("All done.")]
+    sizes = re.findall("short|long|huge", newest_words(messages))
+    return [
+        call("refund", {"order": f"A{number}", "memo": MEMOS[size]}, id=f"c{number}")
+        for number, size in enumerate(sizes)
     ]
-    sizes = re.findall("short|long|huge", asked[-1])
-    calls: DeltaToolCalls = {}
-    for number, size in enumerate(sizes):
-        arguments = {"order": f"A{number}", "memo": MEMOS[size]}
-        calls[number] = DeltaToolCall(
-            name="refund", json_args=json.dumps(arguments), tool_call_id=f"c{number}"
-        )
-    yield calls

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from pydantic_ai.messages import ModelMessage, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelResponsePart
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, tool
 from agents.core.asking.answers import ApprovalResult
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, policy_gate, review_edit_gate
 from agents.graph import START, GraphAgent, StateGraph, node_interrupt
+from agents.models import AnsweringModel, call, say
 from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy, all_of
 from agents.prebuilt import create_react_agent
+from slack_sandbox.workspace.people import ADA, BEN, MIA
+from tests.scenario.agents import has_results
 from tests.scenario.asking import State
 
 RAN: list[int] = []
 """What was paid; a test that looks at it clears it first."""
-ADA, BEN, MIA = "U0ADALINDQ", "U0BENOKAFO", "U0MIACHENF"
 
 
 @tool(title="Pay {amount} EUR")
@@ -45,32 +44,26 @@ LIMITS = RulePolicy(
 )
 
 
-@dataclass(frozen=True)
-class Pays:
+def _model(amount: int) -> AnsweringModel:
+    """Wants to pay once; it knows from what was said how far it is, maybe in another process."""
+
+    def answer(messages: list[ModelMessage]) -> list[ModelResponsePart]:
+        if has_results(messages):
+            return [say("All done.")]
+        return [call("pay", {"amount": amount}, id="c1")]
+
+    return AnsweringModel(answer, name="clerk")
+
+
+def _pays(gated: Tool, amount: int = 5) -> Callable[[Model], Agent]:
     """An agent that wants to pay once, and says when that is done."""
-
-    tool: Tool
-    amount: int = 5
-
-    def __call__(self, _: Model) -> Agent:
-        model = FunctionModel(stream_function=self._next)
-        return ChatModelAgent(name="clerk", model=model, tools=[self.tool])
-
-    async def _next(
-        self, messages: list[ModelMessage], _: AgentInfo
-    ) -> AsyncIterator[str | DeltaToolCalls]:
-        """Know from what was said how far it is: it may be another process by now."""
-        if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
-            yield "All done."
-            return
-        arguments = json.dumps({"amount": self.amount})
-        yield {0: DeltaToolCall(name="pay", json_args=arguments, tool_call_id="c1")}
+    return lambda _: ChatModelAgent(name="clerk", model=_model(amount), tools=[gated])
 
 
-small = Pays(policy_gate(pay, LIMITS))
-big = Pays(policy_gate(pay, LIMITS), 500)
-nested = Pays(policy_gate(approval_gate(pay), LIMITS))
-around_review = Pays(
+small = _pays(policy_gate(pay, LIMITS))
+big = _pays(policy_gate(pay, LIMITS), 500)
+nested = _pays(policy_gate(approval_gate(pay), LIMITS))
+around_review = _pays(
     policy_gate(
         review_edit_gate(pay),
         RulePolicy(
@@ -108,7 +101,7 @@ def before(_: Model) -> Agent:
 
 def stage(_: Model) -> Agent:
     """An agent that stops before its tools."""
-    model = FunctionModel(stream_function=Pays(pay)._next)
+    model = _model(5)
     return create_react_agent(model, [pay], name="clerk", interrupt_before=["tools"])
 
 
@@ -116,5 +109,5 @@ def _asks(rule: str, *people: str) -> RulePolicy:
     return RulePolicy(rules=(), default=Ask(rule=rule, approvers=people))
 
 
-of_two = Pays(policy_gate(pay, all_of(_asks("finance", MIA), _asks("owner", ADA))))
-of_shared = Pays(policy_gate(pay, all_of(_asks("finance", MIA, BEN), _asks("owner", MIA, ADA))))
+of_two = _pays(policy_gate(pay, all_of(_asks("finance", MIA), _asks("owner", ADA))))
+of_shared = _pays(policy_gate(pay, all_of(_asks("finance", MIA, BEN), _asks("owner", MIA, ADA))))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slack_sandbox.server import Sandbox
 from tests.scenario.calls.answered_agents import ASKED
-from tests.scenario.storage.test_restarts import Process, environ_of
-from tests.support.fakes import FakeClock
-from tests.support.pace import brisk_seconds
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
+from tests.scenario.storage.test_restarts import (
+    Process,
+    environ_of,
+    stage as stage,  # noqa: PLC0414 - a fixture
+)
+from tests.support.stage import APPROVE, Stage, buttons
 
-APPROVE = "countersign:approve"
 AGAIN, LEAVE = "countersign:again", "countersign:give_up"
 AGENTS = (
     "approved_node",
@@ -28,20 +26,6 @@ AGENTS = (
     "function",
     "hook",
 )
-
-
-@pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    sandbox = Sandbox(
-        clock=time.time,
-        pace=brisk_seconds,
-        signing_secret=SECRET,
-        bot_token=BOT_TOKEN,
-        app_token=APP_TOKEN,
-    )
-    await sandbox.start()
-    yield Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
-    await sandbox.stop()
 
 
 def has_button(stage: Stage, action_id: str) -> list[dict[str, Any]]:
@@ -61,15 +45,14 @@ async def test_i5_what_acted_on_an_answer_before_a_crash_is_in_doubt(
     tmp_path: Path, stage: Stage, agent: str, choice: str
 ) -> None:
     acted = tmp_path / "acted"
-    environ = environ_of(stage, tmp_path / "data") | {
+    environ = environ_of(stage.sandbox, tmp_path / "data") | {
         "ACTED": str(acted),
         "COUNTERSIGN_AGENT": f"tests.scenario.calls.answered_agents:{agent}",
     }
-    process = Process(stage, environ, tmp_path / "log")
+    process = Process(environ, tmp_path / "log")
     try:
         await process.start()
-        await stage.say("Rosa", "@countersign go")
-        asked = await stage.card(word=APPROVE if agent == "stage" else ASKED)
+        asked = await stage.asked("@countersign go", word=APPROVE if agent == "stage" else ASKED)
         if agent in {"approved_node", "stage"}:
             await stage.click("Ada", asked, APPROVE)
         else:

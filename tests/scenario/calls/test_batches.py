@@ -14,9 +14,8 @@ from bot.records.approval import Status
 from bot.records.approval_queries import newest_of
 from bot.words import say
 from tests.scenario.calls.batch_agents import RAN
-from tests.scenario.test_main_job import values_of
 from tests.support.sizes import size
-from tests.support.stage import Stage, a_stage, buttons
+from tests.support.stage import Stage, a_stage, buttons, values_of
 
 ALL, CHOOSE, APPROVE = ActionId.APPROVE_ALL, ActionId.BATCH, ActionId.APPROVE
 DETAILS, SPLIT, ASK = ActionId.BATCH_DETAILS, ActionId.BATCH_SPLIT, ActionId.BATCH_ASK
@@ -53,10 +52,7 @@ def ticked(view: dict[str, Any], *orders: str, **given: str) -> dict[str, Any]:
 
 
 async def statuses(stage: Stage) -> list[Status]:
-    assert stage.bot is not None
-    store = stage.bot.storage.approvals
-    thread = f"{stage.messages()[0]['team']}:{stage.channel}:{stage.messages()[0]['ts']}"
-    approvals = await newest_of(store, thread, limit=200)
+    approvals = await newest_of(stage.storage.approvals, stage.thread_id(), limit=200)
     return [approval.status for approval in sorted(approvals, key=lambda card: card.position)]
 
 
@@ -111,9 +107,7 @@ async def test_the_form_rejects_what_is_not_ticked_if_so_chosen(stage: Stage) ->
 
 async def test_all_can_be_rejected_with_a_reason(stage: Stage) -> None:
     await stage.choose("Ada", await asked(stage), REJECT)
-    view = await stage.modal("Ada")
-    values = values_of(view, **{"in your own words": "refunded by hand"})
-    outcome = await stage.sandbox.submit(stage.user("Ada"), view, values)
+    outcome = await stage.fill("Ada", in_your_own_words="refunded by hand")
     assert "errors" not in outcome
     await stage.said("All done")
     assert RAN == []
@@ -125,12 +119,12 @@ async def test_all_can_be_rejected_with_a_reason(stage: Stage) -> None:
 async def test_a_withdrawal_that_skips_one_says_what_was_withdrawn(stage: Stage) -> None:
     card = await asked(stage)
     await stage.choose("Rosa", card, WITHDRAW)
-    view = await stage.modal("Rosa")
+    await stage.modal("Rosa")
     await stage.click("Ada", card, CHOOSE)
     form = await stage.modal("Ada")
     await stage.sandbox.submit(stage.user("Ada"), form, ticked(form, "1262"))
     await stage.card(word="4 need approval")
-    answer = await stage.sandbox.submit(stage.user("Rosa"), view, values_of(view))
+    answer = await stage.fill("Rosa")
     assert "4 withdrawn. Skipped:" in str(answer)
     assert "rejected" not in str(answer)
 
@@ -181,7 +175,7 @@ async def test_a_stale_button_approves_nothing_else(stage: Stage) -> None:
     card = await asked(stage)
     await stage.choose("Ben", card, REJECT)
     view = await stage.modal("Ben")
-    values = ticked(view, "1234", **{"in your own words": "done by hand"})
+    values = ticked(view, "1234", in_your_own_words="done by hand")
     await stage.sandbox.submit(stage.user("Ben"), view, values)
     await stage.card(word="1 rejected")
     await stage.click("Ada", {**card}, CHOOSE)
@@ -210,17 +204,6 @@ async def test_many_are_only_approved_in_the_form_that_lists_them(stage: Stage) 
     await stage.card(word=f"{count - 1} ran, 1 failed")
 
 
-async def test_a_card_outlives_the_process(stage: Stage) -> None:
-    card = await asked(stage)
-    await stage.stop_bot()
-    await stage.start_bot()
-    await stage.click("Ada", card, ALL)
-    await stage.said("All done")
-    assert len(RAN) == 5
-    await stage.card(word="4 ran")
-    assert len(stage.cards()) == 1
-
-
 async def test_all_expire_together(stage: Stage) -> None:
     await asked(stage)
     await stage.later(hours=9)
@@ -241,12 +224,6 @@ async def test_one_reminder_links_the_card_of_all(stage: Stage) -> None:
     assert card["ts"].replace(".", "") in str(reminders[0]["blocks"])
 
 
-async def test_details_say_how_each_stands(stage: Stage) -> None:
-    await stage.choose("Ada", await asked(stage), DETAILS)
-    view = await stage.modal("Ada")
-    assert "Refund 9.90 EUR, order 1262" in str(view)
-
-
 async def test_the_root_shows_only_that_some_wait_until_none_does(stage: Stage) -> None:
     def root() -> list[str]:
         return [reaction["name"] for reaction in stage.messages()[0].get("reactions", [])]
@@ -258,12 +235,9 @@ async def test_the_root_shows_only_that_some_wait_until_none_does(stage: Stage) 
     card = await stage.card(word="3 need approval")
     await stage.rest()
     assert root() == ["hourglass_flowing_sand"]
-    await stage.stop_bot()
-    await stage.start_bot()
+    await stage.restart_bot()
     await stage.choose("Ben", card, REJECT)
-    view = await stage.modal("Ben")
-    values = values_of(view, **{"in your own words": "refunded by hand"})
-    await stage.sandbox.submit(stage.user("Ben"), view, values)
+    await stage.fill("Ben", in_your_own_words="refunded by hand")
     await stage.said("All done")
     await stage.rest()
     assert sorted(root()) == ["no_entry", "white_check_mark"]

@@ -10,23 +10,14 @@ from bot.audit.report import story
 from bot.layout.action_ids import ActionId
 from bot.words import say
 from slack_sandbox.workspace.people import ADA, BEN, MIA, OPS, ROSA
-from tests.scenario.people.payers import RAN, write_policy
-from tests.scenario.test_main_job import values_of
-from tests.support.stage import Stage, a_stage
+from tests.scenario.people.payers import RAN, asked
+from tests.support.stage import Stage, values_of
 
-POLICY = f"""
-version: 1
-groups:
-  team: {{users: [{ADA}, {BEN}]}}
-  boss: {{users: [{MIA}, {ADA}]}}
-rules: []
-default:
-  ask:
-    approve: [{{from: [team], count: 2}}]
-    exclude: [requesters, editors]
-    break_glass: {{by: [boss], alert: {OPS}}}
-"""
-PAYER = "tests.scenario.people.payers:once"
+ASK = (
+    "approve: [{from: [team], count: 2}], exclude: [requesters, editors], "
+    f"break_glass: {{by: [boss], alert: {OPS}}}"
+)
+GROUPS = {"team": f"users: [{ADA}, {BEN}]", "boss": f"users: [{MIA}, {ADA}]"}
 
 
 def alerts(stage: Stage, channel: str) -> list[dict[str, Any]]:
@@ -46,18 +37,12 @@ def filled(form: dict[str, Any], **given: str) -> dict[str, Any]:
 
 
 async def acts(stage: Stage, *wanted: str) -> list[str]:
-    assert stage.bot is not None
-    root = stage.messages()[0]
-    thread = f"{root['team']}:{stage.channel}:{root['ts']}"
-    entries = await story(stage.bot.storage, thread_id=thread)
+    entries = await story(stage.storage, thread_id=stage.thread_id())
     return [f"{entry.action} {entry.actor_id}" for entry in entries if entry.action in wanted]
 
 
 async def test_everybody_who_was_passed_over_is_told_and_says_so_once(tmp_path: Path) -> None:
-    RAN.clear()
-    environ = {"COUNTERSIGN_AGENT": PAYER, "COUNTERSIGN_POLICY": write_policy(tmp_path, POLICY)}
-    async with a_stage(tmp_path, "socket", **environ) as stage:
-        await stage.say("Rosa", "@countersign pay")
+    async with asked(tmp_path, ASK, GROUPS) as stage:
         card = await stage.card(word=ActionId.APPROVE)
         await stage.choose("Mia", card, ActionId.DETAILS)
         details = await stage.modal("Mia")

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenario import agents
-from tests.support.stage import Transport, a_stage
-
-APPROVE = "countersign:approve"
+from tests.support.stage import APPROVE, Transport, a_stage
 
 
 @pytest.mark.parametrize("transport", ["http", "socket"])
@@ -20,12 +18,10 @@ async def test_a_default_that_is_new_each_time_runs_as_it_was_shown(
     agents.RAN.clear()
     agent = "tests.scenario.agents:ordering"
     async with a_stage(tmp_path, transport, COUNTERSIGN_AGENT=agent) as stage:
-        await stage.say("Rosa", "@countersign go")
-        card = await stage.card(word=APPROVE)
+        card = await stage.asked("@countersign go", word=APPROVE)
         if is_restarted:
             await stage.rest()
-            await stage.stop_bot()
-            await stage.start_bot()
+            await stage.restart_bot()
         await stage.click("Ada", card, APPROVE)
         await stage.card(word="Approved")
         await stage.until(lambda: bool(agents.RAN))

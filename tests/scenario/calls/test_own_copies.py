@@ -12,27 +12,19 @@ from bot.layout.action_ids import ActionId
 from bot.slack.home.settings import COPIES, FROM, MESSAGES_FORM, QUIET_UNTIL
 from bot.slack.home.view import MESSAGES
 from bot.words import say
-from slack_sandbox.workspace.people import BEN, FINANCE, ONCALL
+from slack_sandbox.workspace.people import ADA, BEN, FINANCE, ONCALL
 from tests.scenario.calls.batch_agents import RAN
-from tests.support.stage import Stage, a_stage, buttons
+from tests.scenario.people.payers import asked
+from tests.support.stage import Stage, a_stage, buttons, option_of
 
-ADA = "U0ADALINDQ"
-POLICY = f"""
-version: 1
-groups:
-  team: {{usergroups: [{ONCALL}]}}
-rules: []
-default: {{ask: {{approve: [{{from: [team]}}]}}}}
-"""
+AGENT = "tests.scenario.calls.batch_agents:clerk"
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     RAN.clear()
-    agent = "tests.scenario.calls.batch_agents:clerk"
-    async with a_stage(
-        tmp_path, "socket", COUNTERSIGN_AGENT=agent, COUNTERSIGN_APPROVERS=ADA
-    ) as opened:
+    environ = {"COUNTERSIGN_AGENT": AGENT, "COUNTERSIGN_APPROVERS": ADA}
+    async with a_stage(tmp_path, "socket", **environ) as opened:
         yield opened
 
 
@@ -49,10 +41,7 @@ def direct(stage: Stage) -> list[dict[str, Any]]:
 
 async def ask_for_cards(stage: Stage) -> None:
     """Tick the box in Home."""
-    stage.sandbox.open_home(ADA)
-    await stage.until(lambda: MESSAGES in str(stage.sandbox.home(ADA)))
-    home = stage.sandbox.home(ADA)
-    assert home is not None
+    home = await stage.home(ADA, MESSAGES)
     await stage.sandbox.click_in_view(ADA, home, MESSAGES)
     form = await stage.modal("Ada")
     assert form["callback_id"] == MESSAGES_FORM
@@ -72,19 +61,13 @@ async def copied(stage: Stage, word: str) -> dict[str, Any]:
     return card
 
 
-async def press(stage: Stage, card: dict[str, Any], action: str) -> None:
-    """Press a button of the card in Ada's direct messages."""
-    channel = stage.sandbox.workspace.direct_message(ADA).id
-    await stage.sandbox.click(ADA, channel, card["ts"], action)
-
-
 async def test_a_card_in_a_direct_message_decides_the_same_and_both_say_so(stage: Stage) -> None:
     await ask_for_cards(stage)
     await stage.say("Rosa", "@countersign refund 1")
     assert (await stage.card(word="Needs approval"))["ts"]
     card = await copied(stage, "Open the thread")
     assert "in <#" in str(card["blocks"])
-    await press(stage, card, ActionId.APPROVE)
+    await stage.click(ADA, card, ActionId.APPROVE)
     await stage.said("All done")
     await copied(stage, "Approved by")
     shown = [*stage.cards(), *direct(stage)]
@@ -94,11 +77,10 @@ async def test_a_card_in_a_direct_message_decides_the_same_and_both_say_so(stage
 
 async def test_a_card_of_several_is_one_direct_message(stage: Stage) -> None:
     await ask_for_cards(stage)
-    await stage.say("Rosa", "@countersign refund 3")
-    await stage.card(word="3 need approval")
+    await stage.asked("@countersign refund 3", word="3 need approval")
     card = await copied(stage, "3 need approval")
     assert "Open the thread" in str(card["blocks"])
-    await press(stage, card, ActionId.APPROVE_ALL)
+    await stage.click(ADA, card, ActionId.APPROVE_ALL)
     await stage.said("All done")
     await copied(stage, "2 ran, 1 failed")
     await stage.card(word="2 ran, 1 failed")
@@ -111,11 +93,8 @@ async def test_a_card_of_several_is_one_direct_message(stage: Stage) -> None:
 async def private(tmp_path: Path) -> AsyncIterator[Stage]:
     """A stage whose people write in a private channel, where the group on call decides."""
     RAN.clear()
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(POLICY, encoding="utf-8")
-    agent = "tests.scenario.calls.batch_agents:clerk"
-    environ = {"COUNTERSIGN_AGENT": agent, "COUNTERSIGN_POLICY": str(policy)}
-    async with a_stage(tmp_path, "socket", **environ) as stage:
+    team = {"team": f"usergroups: [{ONCALL}]"}
+    async with asked(tmp_path, "approve: [{from: [team]}]", team, agent=AGENT, words="") as stage:
         stage.room = "finance"
         stage.sandbox.workspace.channels[FINANCE].is_private = True
         stage.sandbox.join(BEN, FINANCE)
@@ -143,37 +122,18 @@ async def test_a_copy_of_several_shows_nothing_to_who_may_not_see_them_any_more(
     assert buttons(lost) == []
 
 
-async def choose_from_copy(stage: Stage, card: dict[str, Any], action_id: str) -> None:
-    """Choose from the menu of a card in Ada's direct messages."""
-    channel = stage.sandbox.workspace.direct_message(ADA).id
-    value = option_of(card, action_id)
-    await stage.sandbox.click(ADA, channel, card["ts"], ActionId.MORE, selected_option=value)
-
-
-def option_of(card: dict[str, Any], action_id: str) -> str:
-    """The value of an option of a card's menu."""
-    (value,) = [
-        option["value"]
-        for row in card["blocks"]
-        for element in row.get("elements", ())
-        for option in element.get("options", ())
-        if option["value"].startswith(f"{action_id}=")
-    ]
-    return str(value)
-
-
 async def test_the_list_of_several_opens_for_nobody_who_may_not_see_them_any_more(
     private: Stage,
 ) -> None:
     await ask_for_cards(private)
     await private.say("Mia", "@countersign refund 3")
     card = await copied(private, "3 need approval")
-    await choose_from_copy(private, card, ActionId.BATCH_DETAILS)
+    await private.choose(ADA, card, ActionId.BATCH_DETAILS)
     assert "1234" in str(await private.modal("Ada"))  # while she may see them
     for view in private.sandbox.open_views(ADA):
         await private.sandbox.close_view(ADA, view)
     lose_the_right(private)
-    await choose_from_copy(private, card, ActionId.BATCH_DETAILS)
+    await private.choose(ADA, card, ActionId.BATCH_DETAILS)
     await private.whispered("Ada", say("refuse.withheld"))
     assert private.sandbox.open_views(ADA) == []
 
@@ -184,9 +144,9 @@ async def test_the_form_to_withdraw_several_opens_for_nobody_who_may_not_see_the
     private.sandbox.join(ADA, FINANCE)
     await private.say("Ada", "@countersign refund 3")
     card = await private.card(word="3 need approval")
-    value = option_of(card, ActionId.BATCH_WITHDRAW)
+    menu, value = option_of(card, ActionId.BATCH_WITHDRAW)
     click = private.sandbox.payload_of_click(
-        ADA, private.channel, card["ts"], ActionId.MORE, selected_option=value
+        ADA, private.channel, card["ts"], menu, selected_option=value
     )
     lose_the_right(private)  # while the click is on its way
     await private.sandbox.send_interaction(click)

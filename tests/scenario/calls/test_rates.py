@@ -9,9 +9,8 @@ from typing import Any
 
 from slack_sandbox.workspace.records import UserGroup
 from tests.support.sizes import size
-from tests.support.stage import Stage, a_stage
+from tests.support.stage import APPROVE, Stage, a_stage, write_policy
 
-APPROVE = "countersign:approve"
 GROUP = "S0ONCALL01"
 LOOKUPS = ("users.", "usergroups.", "conversations.members")
 POLICY = """\
@@ -31,9 +30,7 @@ def a_policy(folder: Path, groups: dict[str, str], *, count: int = 1) -> str:
     lines = "\n".join(
         f"  {name}: {{usergroups: [{group_id}]}}" for name, group_id in groups.items()
     )
-    path = folder / "policy.yaml"
-    path.write_text(POLICY.format(groups=lines, named=", ".join(groups), count=count))
-    return str(path)
+    return write_policy(folder, POLICY.format(groups=lines, named=", ".join(groups), count=count))
 
 
 def lookups(stage: Stage, since: int = 0) -> list[str]:
@@ -55,8 +52,7 @@ async def crowd(stage: Stage, number: int) -> list[str]:
 async def ask_for(stage: Stage, number: int) -> list[dict[str, Any]]:
     """Have Rosa ask for many calls, each in a thread of its own; return their cards."""
     for n in range(number):
-        await stage.say("Rosa", f"@countersign deploy payments 1.4.{n} to production")
-        await stage.card(number=n + 1)
+        await stage.asked(f"@countersign deploy payments 1.4.{n} to production", number=n + 1)
     return stage.cards()
 
 
@@ -96,8 +92,10 @@ async def test_many_requests_in_two_minutes_are_all_decided(tmp_path: Path) -> N
     policy = a_policy(tmp_path, {"oncall": GROUP})
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=policy) as stage:
         for number in range(count):
-            await stage.say("Rosa", f"@countersign deploy payments 1.4.{number} to production")
-            await stage.click("Ada", await stage.card(number=number + 1), APPROVE)
+            card = await stage.asked(
+                f"@countersign deploy payments 1.4.{number} to production", number=number + 1
+            )
+            await stage.click("Ada", card, APPROVE)
         await all_approved(stage, count)
         assert stage.sandbox.ephemerals(stage.user("Ada")) == []
         assert len(lookups(stage)) <= 4, lookups(stage)
@@ -112,8 +110,7 @@ async def test_a_policy_with_sixty_groups_starts_three_times_in_a_minute(tmp_pat
         policy = a_policy(tmp_path, groups)
         since = len(stage.sandbox.calls)
         for _ in range(3):
-            await stage.stop_bot()
-            await stage.start_bot(COUNTERSIGN_POLICY=policy)
+            await stage.restart_bot(COUNTERSIGN_POLICY=policy)
         assert lookups(stage, since) == ["usergroups.list"] * 3
 
 

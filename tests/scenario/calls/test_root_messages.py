@@ -15,8 +15,7 @@ def reactions(stage: Stage) -> list[str]:
 
 async def test_the_root_says_what_waits_and_how_it_ended(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket") as stage:
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        card = await stage.card()
+        card = await stage.asked("@countersign deploy payments 1.4.2 to production")
         await stage.until(lambda: reactions(stage) == ["hourglass_flowing_sand"])
         await stage.click("Ada", card, "countersign:approve")
         await stage.said(r"^Done\. ")
@@ -36,8 +35,7 @@ async def test_stop_ends_it_and_the_root_says_so(tmp_path: Path) -> None:
 async def test_without_the_scope_a_line_in_the_channel_says_it(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket") as stage:
         stage.sandbox.scopes.discard("reactions:write")
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        card = await stage.card()
+        card = await stage.asked("@countersign deploy payments 1.4.2 to production")
         await stage.rest()
         lines = [
             message

@@ -91,8 +91,7 @@ async def test_i1_nothing_comes_of_a_question_that_expires(
     ACTED.clear()
     path = f"tests.scenario.calls.test_silence:{agent}"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
-        await stage.say("Rosa", "@countersign go")
-        await stage.card(word="Delete record 42?")
+        await stage.asked("@countersign go", word="Delete record 42?")
         await stage.later(hours=200)
         await stage.said(words)
         await stage.rest()

@@ -10,9 +10,8 @@ import pytest
 from bot.errors import FaultyPolicyError
 from bot.words import say
 from slack_sandbox import OPS
-from tests.support.stage import Stage, a_stage
+from tests.support.stage import APPROVE, Stage, a_stage, write_policy
 
-APPROVE = "countersign:approve"
 POLICY = """\
 version: 1
 groups:
@@ -27,10 +26,8 @@ default: allow
 
 async def restart(stage: Stage, folder: Path, who: str) -> None:
     """Start the bot anew with a policy in which some people decide."""
-    path = folder / "policy.yaml"
-    path.write_text(POLICY.format(who=who))
-    await stage.stop_bot()
-    await stage.start_bot(COUNTERSIGN_POLICY=str(path))
+    path = write_policy(folder, POLICY.format(who=who))
+    await stage.restart_bot(COUNTERSIGN_POLICY=path)
 
 
 async def test_a_channel_that_is_too_large_is_named(
@@ -61,8 +58,8 @@ async def test_members_come_in_pages_that_are_not_full(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "http") as stage:
         stage.sandbox.features.page = 2
         await restart(stage, tmp_path, f"channels: [{OPS}]")
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        await stage.click("Mia", await stage.card(), APPROVE)
+        card = await stage.asked("@countersign deploy payments 1.4.2 to production")
+        await stage.click("Mia", card, APPROVE)
         await stage.card(word="pproved")
 
 
@@ -80,8 +77,7 @@ async def test_people_of_other_workspaces(tmp_path: Path, facts: dict[str, Any],
         zoe = stage.sandbox.add_person("zoe", **facts)
         stage.sandbox.join(zoe.id, OPS)
         await restart(stage, tmp_path, f"users: [U0ADALINDQ], channels: [{OPS}]")
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        card = await stage.card()
+        card = await stage.asked("@countersign deploy payments 1.4.2 to production")
         click = stage.sandbox.payload_of_click(zoe.id, stage.channel, card["ts"], APPROVE)
         if zoe.enterprise_id:
             click["enterprise"] = {"id": zoe.enterprise_id, "name": "Acme"}

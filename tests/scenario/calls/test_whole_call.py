@@ -14,8 +14,7 @@ import pytest
 from bot.layout.action_ids import ActionId
 from tests.scenario.calls.memo_agents import MEMO_END, PREVIEW_END, RAN
 from tests.scenario.calls.test_batches import ticked
-from tests.scenario.test_main_job import values_of
-from tests.support.stage import Stage, a_stage
+from tests.support.stage import Stage, a_stage, values_of, write_policy
 
 ADA, APPROVE = "U0ADALINDQ", ActionId.APPROVE
 AGENT = "tests.scenario.calls.memo_agents:clerk"
@@ -39,26 +38,16 @@ def opened(tmp_path: Path) -> Open:
 
     def open_one(route: str = "thread") -> AbstractAsyncContextManager[Stage]:
         RAN.clear()
-        policy = tmp_path / "policy.yaml"
         text = POLICY.replace("ROUTE", route).replace("GRANTS", GRANTS)
-        policy.write_text(text, encoding="utf-8")
-        return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=AGENT, COUNTERSIGN_POLICY=str(policy))
+        path = write_policy(tmp_path, text)
+        return a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=AGENT, COUNTERSIGN_POLICY=path)
 
     return open_one
 
 
-async def home_with(stage: Stage, word: str) -> dict[str, Any]:
-    """Wait until Ada's Home has a word."""
-    stage.sandbox.open_home(ADA)
-    await stage.until(lambda: word in str(stage.sandbox.home(ADA)))
-    home = stage.sandbox.home(ADA)
-    assert home is not None
-    return home
-
-
 async def choose_several(stage: Stage) -> dict[str, Any]:
     """Open the form about several from Ada's Home."""
-    home = await home_with(stage, ActionId.BATCH)
+    home = await stage.home(ADA, ActionId.BATCH)
     await stage.sandbox.click_in_view(ADA, home, ActionId.BATCH)
     view = await stage.modal("Ada")
     assert view["callback_id"] == ActionId.BATCH_MODAL
@@ -79,8 +68,7 @@ def listed_orders(view: dict[str, Any]) -> list[str]:
 
 async def test_the_form_of_home_shows_all_of_each_call_that_it_lets_run(opened: Open) -> None:
     async with opened() as stage:
-        await stage.say("Rosa", "@countersign refund long long long")
-        await stage.card(number=3)
+        await stage.asked("@countersign refund long long long", number=3)
         view = await choose_several(stage)
         shown = json.dumps(view)
         assert listed_orders(view) == ["A0", "A1", "A2"]
@@ -93,8 +81,7 @@ async def test_the_form_of_home_shows_all_of_each_call_that_it_lets_run(opened: 
 
 async def test_the_form_leaves_out_what_it_cannot_show_whole_and_says_so(opened: Open) -> None:
     async with opened() as stage:
-        await stage.say("Rosa", "@countersign refund long huge long")
-        await stage.card(number=3)
+        await stage.asked("@countersign refund long huge long", number=3)
         view = await choose_several(stage)
         assert listed_orders(view) == ["A0", "A2"]
         assert "1 more is too long to list" in json.dumps(view)
@@ -163,7 +150,7 @@ async def test_a_reply_that_decides_nothing_offers_the_review_and_no_yes(
         assert RAN == []
         assert MEMO_END in json.dumps(view)
         assert PREVIEW_END in json.dumps(view)
-        await stage.sandbox.submit(ADA, view, values_of(view))
+        await stage.fill(ADA)
         await stage.said("All done")
         assert RAN == ["A0"]
 
@@ -187,7 +174,8 @@ async def test_who_could_press_no_button_is_offered_none(opened: Open, who: str)
 async def test_each_run_by_a_standing_permission_is_a_line_with_what_ran(opened: Open) -> None:
     async with opened() as stage:
         root = await stage.say("Rosa", "@countersign refund short")
-        await stage.click("Ada", await stage.card(word=APPROVE), ActionId.GRANT)
+        card = await stage.card(word=APPROVE)
+        await stage.click("Ada", card, ActionId.GRANT)
         view = await stage.modal("Ada")
         shown = json.dumps(view)
         assert "late" in shown

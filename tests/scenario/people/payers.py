@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelResponsePart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
 from agents import Agent, ChatModelAgent, tool
+from agents.models import AnsweringModel, call, say
+from slack_sandbox.workspace.people import ADA, BEN, MIA
+from tests.support.stage import Stage, a_stage, write_policy
 
 RAN: list[tuple[str, int]] = []
 """What was paid; a test that looks at it clears it first."""
@@ -38,43 +40,57 @@ async def pay(to: str, amount: int) -> str:
 def _returned(messages: list[ModelMessage]) -> list[str]:
     """Give what the calls of the newest turn came to, in order."""
     contents: list[str] = []
-    for message in messages:
-        if not isinstance(message, ModelRequest):
-            continue
-        for part in message.parts:
-            if isinstance(part, UserPromptPart):
-                contents = []
-            elif isinstance(part, ToolReturnPart):
-                contents.append(str(part.content))
+    for part in [part for message in messages for part in message.parts]:
+        if isinstance(part, UserPromptPart):
+            contents = []
+        elif isinstance(part, ToolReturnPart):
+            contents.append(str(part.content))
     return contents
 
 
 def _pays(*payments: tuple[str, int]) -> Callable[[Model], Agent]:
     """Make an agent that makes these payments, one after the other, in each turn."""
 
-    async def answer(
-        messages: list[ModelMessage], _: AgentInfo
-    ) -> AsyncIterator[str | DeltaToolCalls]:
+    def answer(messages: list[ModelMessage]) -> list[ModelResponsePart]:
         HEARD[:] = _returned(messages)
         if len(HEARD) == len(payments):
-            yield "All done."
-            return
+            return [say("All done.")]
         to, amount = payments[len(HEARD)]
-        arguments = json.dumps({"to": to, "amount": amount})
-        call_id = f"c{len(messages)}"
-        yield {0: DeltaToolCall(name="pay", json_args=arguments, tool_call_id=call_id)}
+        return [call("pay", {"to": to, "amount": amount}, id=f"c{len(messages)}")]
 
-    return lambda _: ChatModelAgent(
-        name="clerk", model=FunctionModel(stream_function=answer), tools=[pay]
-    )
+    model = AnsweringModel(answer, name="payer")
+    return lambda _: ChatModelAgent(name="clerk", model=model, tools=[pay])
 
 
 once = _pays(("acme", 10))
 twice = _pays(("acme", 10), ("mallory", 9000))
 
 
-def write_policy(folder: Path, text: str) -> str:
-    """Write a policy file, and give its path."""
-    path = folder / "policy.yaml"
-    path.write_text(text)
-    return str(path)
+TEAM = {"team": f"users: [{ADA}, {BEN}, {MIA}]"}
+"""A group of three."""
+
+
+def policy_of(ask: str, groups: Mapping[str, str]) -> str:
+    """A policy that asks about each call in this way; who is in a group, by its name."""
+    members = "".join(f"  {name}: {{{who}}}\n" for name, who in groups.items())
+    return f"version: 1\ngroups:\n{members}rules: []\ndefault:\n  ask: {{{ask}}}\n"
+
+
+@asynccontextmanager
+async def asked(
+    tmp_path: Path,
+    ask: str,
+    groups: Mapping[str, str] = TEAM,
+    *,
+    agent: str = "tests.scenario.people.payers:once",
+    words: str = "pay",
+) -> AsyncIterator[Stage]:
+    """A bot under such a policy, which Rosa has told these words, if any."""
+    RAN.clear()
+    GATES.clear()
+    path = write_policy(tmp_path, policy_of(ask, groups))
+    environ = {"COUNTERSIGN_AGENT": agent, "COUNTERSIGN_POLICY": path}
+    async with a_stage(tmp_path, "socket", **environ) as stage:
+        if words:
+            await stage.say("Rosa", f"@countersign {words}")
+        yield stage

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from bot.layout.action_ids import ActionId
 from bot.words import say
-from slack_sandbox.workspace.people import ADA, BOT_USER, GUS
 from tests.support.stage import PATIENCE_S, Stage, a_stage
 
 DEPLOY = "deploy payments 1.4.2 to production"
@@ -22,11 +18,7 @@ NOTHING = say("command.none")
 
 async def listed(stage: Stage, user: str, text: str) -> dict[str, Any]:
     """What the command answers, privately."""
-    count = len(stage.sandbox.ephemerals(stage.user(user)))
-    await stage.sandbox.command(stage.user(user), stage.channel, "/countersign", text)
-    await stage.until(lambda: len(stage.sandbox.ephemerals(stage.user(user))) > count)
-    answer: dict[str, Any] = stage.sandbox.ephemerals(stage.user(user))[-1]
-    return answer
+    return await stage.answered(user, stage.command(user, text))
 
 
 async def test_stop_counts_all_threads_and_has_two_lines_a_row(tmp_path: Path) -> None:
@@ -57,8 +49,7 @@ async def reviewed(stage: Stage, user: str) -> None:
 
 async def test_a_list_changes_after_its_button_was_used(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket") as stage:
-        await stage.say("Rosa", f"@countersign {DEPLOY}")
-        await stage.card(word=ActionId.APPROVE)
+        await stage.asked(f"@countersign {DEPLOY}", word=ActionId.APPROVE)
         answer = await listed(stage, "Ada", "list")
         assert "Deploy payments" in str(answer["blocks"])
         await stage.click("Ada", answer, ActionId.DETAILS)
@@ -70,8 +61,7 @@ async def test_a_list_changes_after_its_button_was_used(tmp_path: Path) -> None:
 
 async def test_a_stopped_thread_leaves_the_list(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket") as stage:
-        await stage.say("Rosa", f"@countersign {DEPLOY}")
-        await stage.card(word=ActionId.APPROVE)
+        await stage.asked(f"@countersign {DEPLOY}", word=ActionId.APPROVE)
         await stage.rest()
         answer = await listed(stage, "Rosa", "stop")
         await stage.click("Rosa", answer, ActionId.STOP_AGENT)
@@ -85,44 +75,11 @@ async def test_a_stopped_thread_leaves_the_list(tmp_path: Path) -> None:
 
 async def test_the_home_of_who_decided_changes_at_once(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket") as stage:
-        await stage.say("Rosa", f"@countersign {DEPLOY}")
-        await stage.card(word=ActionId.APPROVE)
+        await stage.asked(f"@countersign {DEPLOY}", word=ActionId.APPROVE)
         await stage.rest()
         ada = stage.user("Ada")
-        stage.sandbox.open_home(ada)
-        await stage.until(lambda: ActionId.DETAILS in str(stage.sandbox.home(ada)))
+        home = await stage.home(ada, ActionId.DETAILS)
         # No time passes on the bot's clock, so that nothing is published by its pace.
-        await stage.sandbox.click_in_view(ada, stage.sandbox.home(ada) or {}, ActionId.DETAILS)
+        await stage.sandbox.click_in_view(ada, home, ActionId.DETAILS)
         await reviewed(stage, "Ada")
         await stage.until(lambda: say("home.empty") in str(stage.sandbox.home(ada)))
-
-
-async def test_stop_with_a_number_ends_a_standing_permission(tmp_path: Path) -> None:
-    async with a_stage(tmp_path, "socket") as stage:
-        answer = await listed(stage, "Ada", "stop 1")
-        assert answer["text"] == say("command.no_grant", n="1")
-        answer = await listed(stage, "Ada", "permissions")
-        assert answer["text"] == say("command.grants_none")
-
-
-async def test_an_absence_says_why_somebody_cannot_be_its_delegate(tmp_path: Path) -> None:
-    async with a_stage(tmp_path, "socket") as stage:
-        people = stage.sandbox.workspace.people
-        answer = await listed(stage, "Ada", f"away until fri for @{people[ADA].name}")
-        assert answer["text"] == say("refuse.delegate_self")
-        for other in (GUS, BOT_USER):
-            answer = await listed(stage, "Ada", f"away until fri for @{people[other].name}")
-            assert answer["text"] == say("refuse.delegate_inactive")
-        answer = await listed(stage, "Ada", "away until fri for @Noone Atall")
-        assert answer["text"] == say("command.person", name="@Noone Atall")
-
-
-async def test_an_absence_until_a_day_names_that_day(tmp_path: Path) -> None:
-    async with a_stage(tmp_path, "socket") as stage:
-        zone = ZoneInfo(stage.sandbox.workspace.people[ADA].tz)
-        day = datetime.fromtimestamp(stage.clock() / 1_000, tz=zone) + timedelta(days=3)
-        text = (await listed(stage, "Ada", f"away until {day:%Y-%m-%d}"))["text"]
-        match = re.search(r"<!date\^(\d+)", text)
-        assert match is not None
-        end = datetime.fromtimestamp(int(match[1]), tz=zone)
-        assert f"{end:%Y-%m-%d %H:%M}" == f"{day:%Y-%m-%d} 23:59"

@@ -7,10 +7,8 @@ from typing import Any
 
 from bot.layout.action_ids import ActionId
 from bot.words import say
-from tests.scenario.test_main_job import values_of
-from tests.support.stage import Stage, a_stage
-
-ADA = "U0ADALINDQ"
+from slack_sandbox.workspace.people import ADA
+from tests.support.stage import Stage, a_stage, values_of
 
 
 async def form_of(stage: Stage, card: dict[str, Any]) -> dict[str, Any]:
@@ -25,10 +23,10 @@ async def form_of(stage: Stage, card: dict[str, Any]) -> dict[str, Any]:
 
 async def test_one_request_is_delegated_and_no_other(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket", COUNTERSIGN_APPROVERS=ADA) as stage:
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        await stage.card(word=ActionId.APPROVE)
-        await stage.say("Rosa", "@countersign deploy search 2.0.1 to production")
-        second = await stage.card(number=2, word=ActionId.APPROVE)
+        await stage.asked("@countersign deploy payments 1.4.2 to production", word=ActionId.APPROVE)
+        second = await stage.asked(
+            "@countersign deploy search 2.0.1 to production", number=2, word=ActionId.APPROVE
+        )
         view = await form_of(stage, second)
         (what,) = [block for block in view["blocks"] if block.get("block_id") == "what"]
         assert what["element"]["initial_option"]["text"]["text"] == say("form.hand_this")

@@ -8,14 +8,15 @@ from bot.demo import POLICY
 from bot.layout.action_ids import ActionId
 from bot.words import say
 from slack_sandbox.workspace.people import BOT_USER
-from tests.scenario.test_main_job import values_of
-from tests.support.stage import a_stage
+from tests.support.stage import a_stage, values_of
 
 
 async def test_details_say_who_voted_and_that_an_edit_removes_votes(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=str(POLICY)) as stage:
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        await stage.click("Ada", await stage.card(word=ActionId.APPROVE), ActionId.APPROVE)
+        card = await stage.asked(
+            "@countersign deploy payments 1.4.2 to production", word=ActionId.APPROVE
+        )
+        await stage.click("Ada", card, ActionId.APPROVE)
         card = await stage.card(word=say("status.votes", have=1, need=2))
         await stage.choose("Ben", card, ActionId.DETAILS)
         views, ben = stage.sandbox.open_views, stage.user("Ben")
@@ -28,8 +29,10 @@ async def test_details_say_who_voted_and_that_an_edit_removes_votes(tmp_path: Pa
 
 async def test_the_bot_is_nobody_to_be_asked(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket", COUNTERSIGN_POLICY=str(POLICY)) as stage:
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        await stage.choose("Ada", await stage.card(word=ActionId.APPROVE), ActionId.ASK_BACK)
+        card = await stage.asked(
+            "@countersign deploy payments 1.4.2 to production", word=ActionId.APPROVE
+        )
+        await stage.choose("Ada", card, ActionId.ASK_BACK)
         view = await stage.modal("Ada")
         values = values_of(view, question="why now?", your="why now?")
         values["whom"]["countersign:value"]["selected_option"] = {"value": "other"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,15 @@ from bot.layout.action_ids import ActionId
 from bot.slack.cards.secondary_actions import PERSON, QUESTION
 from bot.words import say
 from slack_sandbox.workspace.people import ADA, BEN, MIA, ONCALL, ROSA
-from tests.scenario.people.payers import RAN, write_policy
-from tests.scenario.test_main_job import APPROVE
-from tests.support.stage import Stage, a_stage
+from tests.scenario.people import payers
+from tests.support.stage import APPROVE, Stage, a_stage
 
-KEYS = ("zkey-duty", "zkey-team", "zkey-boss")
-GROUPS = f"""
-groups:
-  zkey-duty: {{usergroups: [{ONCALL}]}}
-  zkey-team: {{users: [{ADA}, {BEN}, {MIA}], title: The whole team}}
-  zkey-boss: {{users: [{MIA}]}}
-"""
-
-
-@asynccontextmanager
-async def asked(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
-    RAN.clear()
-    policy = f"version: 1\n{GROUPS}rules: []\ndefault:\n  ask: {{{ask}}}\n"
-    environ = {
-        "COUNTERSIGN_AGENT": "tests.scenario.people.payers:once",
-        "COUNTERSIGN_POLICY": write_policy(tmp_path, policy),
-    }
-    async with a_stage(tmp_path, "socket", **environ) as stage:
-        await stage.say("Rosa", "@countersign pay")
-        yield stage
+GROUPS = {
+    "zkey-duty": f"usergroups: [{ONCALL}]",
+    "zkey-team": f"users: [{ADA}, {BEN}, {MIA}], title: The whole team",
+    "zkey-boss": f"users: [{MIA}]",
+}
+asked = partial(payers.asked, groups=GROUPS)
 
 
 def everything(stage: Stage) -> str:
@@ -45,7 +29,7 @@ def everything(stage: Stage) -> str:
 
 def no_key(stage: Stage) -> None:
     sent = everything(stage)
-    assert [key for key in KEYS if key in sent] == []
+    assert [key for key in GROUPS if key in sent] == []
 
 
 async def test_one_line_says_who_voted_and_what_is_missing(tmp_path: Path) -> None:
@@ -105,7 +89,7 @@ async def test_too_few_people_are_named_without_a_key(tmp_path: Path) -> None:
 def no_key_but_values(stage: Stage) -> None:
     """The value of a choice, which nobody reads, may have the key."""
     sent = everything(stage)
-    keys = [key for key in KEYS if sent.count(key) > sent.count(f"group.{key}")]
+    keys = [key for key in GROUPS if sent.count(key) > sent.count(f"group.{key}")]
     assert keys == []
 
 

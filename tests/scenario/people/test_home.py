@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,7 @@ async def test_a_question_of_my_own_agent_waits_for_me(tmp_path: Path, room: str
         await stage.sandbox.say(ROSA, where, "@countersign hello")
         await stage.until(lambda: ActionId.ANSWER in str(stage.sandbox.messages(where)), within=20)
         for user, waits in ((ROSA, True), (ADA, room == "ops"), (BEN, room == "ops")):
-            stage.sandbox.open_home(user)
-            await stage.until(partial(stage.sandbox.home, user))
-            home = stage.sandbox.home(user)
-            assert home is not None
+            home = await stage.home(user)
             head = home["blocks"][0]["text"]["text"]
             assert (head == say("home.waiting", n=1)) is waits
             assert str(home).count("'What is your name?") == (1 if waits else 0)
@@ -39,10 +35,7 @@ async def test_i13_who_left_a_private_channel_answers_no_question_of_their_agent
         stage.sandbox.workspace.channels[FINANCE].is_private = True
         await stage.say("Ada", "@countersign hello")
         await stage.until(lambda: ActionId.ANSWER in str(stage.messages()))
-        stage.sandbox.open_home(ADA)
-        await stage.until(lambda: ActionId.ANSWER in str(stage.sandbox.home(ADA)))
-        home = stage.sandbox.home(ADA)
-        assert home is not None
+        home = await stage.home(ADA, ActionId.ANSWER)
         await stage.sandbox.click_in_view(ADA, home, ActionId.ANSWER)
         form = await stage.modal("Ada")
         stage.sandbox.leave(ADA, FINANCE)

@@ -13,6 +13,7 @@ from bot.records.approval_queries import waiting
 from bot.records.terms import Terms
 from bot.stores import Stores
 from bot.words import say
+from slack_sandbox.workspace.people import ADA, BEN
 from tests.contract.spoiling import spoil
 from tests.support.halves import later
 from tests.support.mongo import MongoServer
@@ -20,7 +21,6 @@ from tests.support.named import asked_at
 from tests.support.stage import Stage, a_stage
 
 ASK = "@countersign deploy payments 1.4.2 to production"
-ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"
 OF_BEN, OF_ADA = 600, 30
 
 
@@ -54,8 +54,7 @@ def a_copy(first: Approval, number: int, *, decider: str, requester: str) -> App
 
 async def with_many(stage: Stage, fill: Callable[[Stores, Approval], Any]) -> None:
     """Ask once, and put the rest on record while the bot is stopped."""
-    await stage.say("Rosa", ASK)
-    await stage.card(word="countersign:approve")
+    await stage.asked(ASK, word="countersign:approve")
     await stage.rest()
     await stage.stop_bot()
     storage = stage.settings().make_storage()
@@ -66,12 +65,6 @@ async def with_many(stage: Stage, fill: Callable[[Stores, Approval], Any]) -> No
     finally:
         await storage.close()
     await stage.start_bot()
-
-
-async def home_of(stage: Stage, user: str, text: str) -> str:
-    stage.sandbox.open_home(user)
-    await stage.until(lambda: text in str(stage.sandbox.home(user)))
-    return str(stage.sandbox.home(user))
 
 
 async def test_i14_what_waits_for_others_or_cannot_be_read_hides_nobodys_own(
@@ -91,5 +84,5 @@ async def test_i14_what_waits_for_others_or_cannot_be_read_hides_nobodys_own(
     async with a_stage(tmp_path, "socket", COUNTERSIGN_APPROVERS=ADA, **environ) as stage:
         await with_many(stage, fill)
 
-        await home_of(stage, ADA, say("home.waiting", n=OF_ADA + 1))
-        assert f"Deploy {OF_BEN + 1}" in await home_of(stage, BEN, say("home.mine"))
+        await stage.home(ADA, say("home.waiting", n=OF_ADA + 1))
+        assert f"Deploy {OF_BEN + 1}" in str(await stage.home(BEN, say("home.mine")))

@@ -12,8 +12,8 @@ from bot.layout.action_ids import ActionId
 from bot.slack.home.settings import TEST_YES
 from bot.slack.home.view import AWAY, TEST
 from bot.words import say
-from slack_sandbox.workspace.people import ADA, BOT_USER, ROSA
-from tests.scenario.people.payers import RAN, write_policy
+from slack_sandbox.workspace.people import BOT_USER, ROSA
+from tests.scenario.people.payers import RAN, asked
 from tests.support.stage import Stage, a_stage
 
 PAY = "pay acme"
@@ -135,14 +135,6 @@ def direct_messages(stage: Stage, user: str) -> str:
     return str(stage.sandbox.messages(stage.sandbox.dm_id(user)))
 
 
-async def home_of(stage: Stage, user: str) -> dict[str, Any]:
-    stage.sandbox.open_home(user)
-    await stage.until(lambda: stage.sandbox.home(user) is not None)
-    home = stage.sandbox.home(user)
-    assert home is not None
-    return home
-
-
 async def test_i7_a_word_waits_for_its_turn(stage: Stage) -> None:
     root = await stage.say("Rosa", f"@countersign {PAY}")
     await stage.card(word=ActionId.APPROVE)
@@ -167,7 +159,7 @@ async def test_i7_an_agent_is_asked_about_a_message_in_a_busy_channel(stage: Sta
 
 async def test_i7_a_form_that_home_cannot_open_is_told_in_a_direct_message(stage: Stage) -> None:
     ada = stage.user("Ada")
-    home = await home_of(stage, ada)
+    home = await stage.home(ada)
     stage.sandbox.fail("views.open", error="ratelimited", times=1, retry_after=1)
     await stage.sandbox.click_in_view(ada, home, AWAY)
     await stage.until(lambda: say("error.slack_form") in direct_messages(stage, ada))
@@ -175,7 +167,7 @@ async def test_i7_a_form_that_home_cannot_open_is_told_in_a_direct_message(stage
 
 async def test_i7_a_test_message_waits_for_its_turn(stage: Stage) -> None:
     ada = stage.user("Ada")
-    home = await home_of(stage, ada)
+    home = await stage.home(ada)
     stage.sandbox.fail("chat.postMessage", error="ratelimited", times=1, retry_after=1)
     await stage.sandbox.click_in_view(ada, home, TEST)
     await stage.until(lambda: TEST_YES in direct_messages(stage, ada))
@@ -209,8 +201,7 @@ async def test_who_edits_the_message_that_asked_can_withdraw(stage: Stage) -> No
 
 
 async def test_the_card_says_that_its_requester_left(stage: Stage) -> None:
-    await stage.say("Rosa", f"@countersign {PAY}")
-    await stage.card(word=ActionId.APPROVE)
+    await stage.asked(f"@countersign {PAY}", word=ActionId.APPROVE)
     scene = stage.sandbox
     left = say("line.left_channel", who=f"*<@{ROSA}>*", channel=f"<#{stage.channel}>")
     gone = say("line.left_workspace", who=f"*<@{ROSA}>*")
@@ -226,16 +217,8 @@ async def test_the_card_says_that_its_requester_left(stage: Stage) -> None:
 
 
 async def test_a_deleted_message_withdraws_where_the_policy_says_so(tmp_path: Path) -> None:
-    RAN.clear()
-    ask = "{approve: [{from: [team]}], on_delete: withdraw}"
-    policy = (
-        f"version: 1\ngroups: {{team: {{users: [{ADA}]}}}}\nrules: []\ndefault: {{ask: {ask}}}\n"
-    )
-    environ = {
-        "COUNTERSIGN_AGENT": "tests.scenario.people.payers:once",
-        "COUNTERSIGN_POLICY": write_policy(tmp_path, policy),
-    }
-    async with a_stage(tmp_path, "socket", **environ) as stage:
+    ask = "approve: [{from: [team]}], on_delete: withdraw"
+    async with asked(tmp_path, ask, words="") as stage:
         root = await stage.say("Rosa", f"@countersign {PAY}")
         await stage.card(word=ActionId.APPROVE)
         await delete(stage, root)

@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.layout.action_ids import ActionId
-from slack_sandbox.workspace.people import ADA, BEN, MIA, OPS
-from tests.scenario.calls import batch_agents
+from slack_sandbox.workspace.people import ADA, OPS
 from tests.scenario.calls.test_batches import ticked
-from tests.scenario.people import payers
-from tests.scenario.people.payers import HEARD, RAN, write_policy
-from tests.scenario.test_main_job import APPROVE, EDIT, values_of
-from tests.support.stage import Stage, a_stage
+from tests.scenario.calls.test_emergencies import filled
+from tests.scenario.people.payers import HEARD, RAN, asked
+from tests.support.stage import APPROVE, EDIT, Stage
 
 NOTE = "watch the error rate until noon"
-PAYER = "tests.scenario.people.payers:once"
+REFUNDER = "tests.scenario.calls.batch_agents:clerk"
 
 
-def policy(ask: str, count: int) -> str:
-    return f"""
-version: 1
-groups:
-  team: {{users: [{ADA}, {BEN}, {MIA}]}}
-rules: []
-default:
-  ask: {{approve: [{{from: [team], count: {count}}}], {ask}}}
-"""
-
-
-@asynccontextmanager
-async def asked(
-    tmp_path: Path, ask: str, *, agent: str = PAYER, say: str = "pay", count: int = 1
-) -> AsyncIterator[Stage]:
-    RAN.clear()
-    payers.GATES.clear()
-    batch_agents.RAN.clear()
-    path = write_policy(tmp_path, policy(ask, count))
-    environ = {"COUNTERSIGN_AGENT": agent, "COUNTERSIGN_POLICY": path}
-    async with a_stage(tmp_path, "socket", **environ) as stage:
-        await stage.say("Rosa", f"@countersign {say}")
-        yield stage
+def ask(more: str, count: int = 1) -> str:
+    return f"approve: [{{from: [team], count: {count}}}], {more}"
 
 
 async def submitted(stage: Stage, user: str, **given: str) -> None:
-    view = await stage.modal(user)
-    outcome = await stage.sandbox.submit(stage.user(user), view, values_of(view, **given))
-    assert "errors" not in outcome
+    assert "errors" not in await stage.fill(user, **given)
 
 
 async def pages(stage: Stage, user: str, card: dict[str, Any]) -> tuple[str, str]:
@@ -76,11 +49,7 @@ async def pages(stage: Stage, user: str, card: dict[str, Any]) -> tuple[str, str
 
 
 async def entries(stage: Stage) -> str:
-    assert stage.bot is not None
-    root = stage.messages()[0]
-    stored = await stage.bot.storage.audit.of_thread(
-        f"{root['team']}:{stage.channel}:{root['ts']}", limit=100
-    )
+    stored = await stage.storage.audit.of_thread(stage.thread_id(), limit=100)
     return json.dumps([entry.detail for entry in stored])
 
 
@@ -96,7 +65,7 @@ async def told_to_people_alone(stage: Stage, *notes: str) -> None:
 
 
 async def test_the_note_of_a_review_is_shown_to_people(tmp_path: Path) -> None:
-    async with asked(tmp_path, "edit: false") as stage:
+    async with asked(tmp_path, ask("edit: false")) as stage:
         await stage.choose("Ada", await stage.card(word=APPROVE), ActionId.DETAILS)
         await submitted(stage, "Ada", note=NOTE)
         await told_to_people_alone(stage, NOTE)
@@ -104,7 +73,7 @@ async def test_the_note_of_a_review_is_shown_to_people(tmp_path: Path) -> None:
 
 async def test_all_notes_of_a_quorum_are_shown_to_people(tmp_path: Path) -> None:
     second = "and tell the customer"
-    async with asked(tmp_path, "reason: {approve: required}", count=2) as stage:
+    async with asked(tmp_path, ask("reason: {approve: required}", count=2)) as stage:
         await stage.click("Ada", await stage.card(word=APPROVE), APPROVE)
         await submitted(stage, "Ada", why=NOTE)
         await stage.click("Ben", await stage.card(word="1 of 2"), APPROVE)
@@ -113,7 +82,7 @@ async def test_all_notes_of_a_quorum_are_shown_to_people(tmp_path: Path) -> None
 
 
 async def test_the_note_of_an_edit_is_shown_beside_its_changes(tmp_path: Path) -> None:
-    async with asked(tmp_path, "reason: {approve: required}, edit: true") as stage:
+    async with asked(tmp_path, ask("reason: {approve: required}, edit: true")) as stage:
         await stage.click("Ada", await stage.card(word=APPROVE), EDIT)
         await submitted(stage, "Ada", amount="7", why=NOTE)
         await told_to_people_alone(stage, NOTE)
@@ -122,7 +91,7 @@ async def test_the_note_of_an_edit_is_shown_beside_its_changes(tmp_path: Path) -
 
 async def test_the_note_of_a_grant_is_shown_to_people(tmp_path: Path) -> None:
     grants = "grants: {max_uses: 5, max_time: 1h}"
-    async with asked(tmp_path, grants) as stage:
+    async with asked(tmp_path, ask(grants)) as stage:
         card = await stage.card(word=ActionId.GRANT)
         await stage.click("Ada", card, ActionId.GRANT)
         await submitted(stage, "Ada", note=NOTE)
@@ -131,28 +100,19 @@ async def test_the_note_of_a_grant_is_shown_to_people(tmp_path: Path) -> None:
 
 async def test_both_reasons_of_an_override_are_in_its_history(tmp_path: Path) -> None:
     glass = f"break_glass: {{by: [team], alert: {OPS}}}"
-    async with asked(tmp_path, glass) as stage:
+    async with asked(tmp_path, ask(glass)) as stage:
         await stage.choose("Ada", await stage.card(word=APPROVE), ActionId.DETAILS)
         await stage.sandbox.click_in_view(ADA, await stage.modal("Ada"), ActionId.OVERRIDE)
         await stage.until(lambda: "sure" in str(stage.sandbox.open_views(ADA)[-1]))
         view = await stage.modal("Ada")
-        values = values_of(view)
-        for name, text in (("what", "the shop is down"), ("why_now", "customers are waiting")):
-            ((_, state),) = values[name].items()
-            state["value"] = text
-        ((_, box),) = values["sure"].items()
-        (element,) = [
-            block["element"] for block in view["blocks"] if block.get("block_id") == "sure"
-        ]
-        box["selected_options"] = element["options"]
+        values = filled(view, what="the shop is down", why_now="customers are waiting")
         outcome = await stage.sandbox.submit(ADA, view, values)
         assert "errors" not in outcome
         await told_to_people_alone(stage, "the shop is down", "customers are waiting")
 
 
 async def test_the_note_of_a_batch_is_shown_while_one_waits(tmp_path: Path) -> None:
-    agent = "tests.scenario.calls.batch_agents:clerk"
-    async with asked(tmp_path, "edit: false", agent=agent, say="refund 3") as stage:
+    async with asked(tmp_path, ask("edit: false"), agent=REFUNDER, words="refund 3") as stage:
         card = await stage.card(word="need approval")
         await stage.click("Ada", card, ActionId.BATCH)
         view = await stage.modal("Ada")
@@ -164,8 +124,9 @@ async def test_the_note_of_a_batch_is_shown_while_one_waits(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("count", [2, 4])
 async def test_the_note_of_a_batch_is_shown_to_people(tmp_path: Path, count: int) -> None:
-    agent = "tests.scenario.calls.batch_agents:clerk"
-    async with asked(tmp_path, "edit: false", agent=agent, say=f"refund {count}") as stage:
+    async with asked(
+        tmp_path, ask("edit: false"), agent=REFUNDER, words=f"refund {count}"
+    ) as stage:
         card = await stage.card(word="need approval")
         await stage.click("Ada", card, ActionId.BATCH)
         view = await stage.modal("Ada")

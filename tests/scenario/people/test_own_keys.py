@@ -21,7 +21,7 @@ from countersign_client import AsyncCountersign
 from slack_sandbox.workspace.people import ADA, FINANCE, ROSA
 from tests.scenario.test_programs_ask import a_key, until_open
 from tests.support.ports import free_port
-from tests.support.stage import Stage, a_stage
+from tests.support.stage import Stage, a_stage, write_policy
 
 KEY = re.compile(r"csk_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}")
 CALL = {"command": "make"}
@@ -94,8 +94,7 @@ async def test_a_key_made_in_home_asks_for_its_owner_until_it_is_revoked_there(
         stage.clock.forward(minutes=2)
         async with httpx.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http:
             assert (await http.get(f"{url}/v1/me")).json()["code"] == "key-revoked"
-        assert stage.bot is not None
-        entries = await stage.bot.storage.audit.of_thread("", limit=100)
+        entries = await stage.storage.audit.of_thread("", limit=100)
         acts = [
             (entry.action, entry.actor_id) for entry in entries if entry.action.startswith("key_")
         ]
@@ -104,9 +103,8 @@ async def test_a_key_made_in_home_asks_for_its_owner_until_it_is_revoked_there(
 
 
 async def test_without_a_channel_the_program_asks_in_the_direct_message(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(POLICY, "utf-8")
-    async with homes(tmp_path, COUNTERSIGN_POLICY=str(policy)) as (stage, url):
+    path = write_policy(tmp_path, POLICY)
+    async with homes(tmp_path, COUNTERSIGN_POLICY=path) as (stage, url):
         key = KEY.findall(json.dumps(await connect(stage, "laptop")))[0]
         await until_open(url)
         async with AsyncCountersign(url, key) as program:
@@ -129,20 +127,18 @@ async def test_a_member_chooses_channels_that_they_and_the_bot_are_in(tmp_path: 
         ):
             answer = await connect(stage, name, channel)
             assert answer["errors"] == {NAME: fault}
-        assert stage.bot is not None
-        assert await stage.bot.storage.programs.all_keys() == []
+        assert await stage.storage.programs.all_keys() == []
 
 
 async def test_nobody_revokes_the_key_of_another_person(tmp_path: Path) -> None:
     async with homes(tmp_path) as (stage, _):
         await a_key(stage, owner="Ada", is_personal=True)
-        assert stage.bot is not None
-        (key,) = await stage.bot.storage.programs.all_keys()
+        (key,) = await stage.storage.programs.all_keys()
         await connect(stage, "laptop", stage.channel)
         home = await home_of(stage, ROSA, say("button.revoke"))
         await stage.sandbox.click_in_view(ROSA, home, REVOKE_KEY, value=key.id)
         await stage.sandbox.idle()
-        (kept,) = await stage.bot.storage.programs.keys_of(program_id("ci"))
+        (kept,) = await stage.storage.programs.keys_of(program_id("ci"))
         assert kept.revoked_ms is None
 
 
@@ -155,7 +151,6 @@ async def test_home_has_no_keys_unless_the_operator_allows_them(tmp_path: Path) 
 async def test_the_owner_sees_that_the_last_key_of_a_program_ends(tmp_path: Path) -> None:
     async with homes(tmp_path, COUNTERSIGN_PERSONAL_KEYS="no") as (stage, _):
         await a_key(stage, owner="Rosa")
-        assert stage.bot is not None
-        (key,) = await stage.bot.storage.programs.all_keys()
+        (key,) = await stage.storage.programs.all_keys()
         stage.clock.forward(seconds=(key.ends_ms - WARNED_MS - stage.clock()) / 1_000 + 1)
         await home_of(stage, ROSA, "The last key of ci ends")

@@ -3,61 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 from bot.layout.action_ids import ActionId
-from slack_sandbox.workspace.people import ADA, BEN, MIA
 from tests.scenario.people import payers
-from tests.scenario.people.payers import HEARD, RAN, write_policy
-from tests.scenario.test_main_job import APPROVE, REJECT, values_of
-from tests.support.stage import Stage, a_stage
-
-TEAM = f"""
-version: 1
-groups:
-  team: {{users: [{ADA}, {BEN}, {MIA}]}}
-rules: []
-default:
-  ask:
-    approve: [{{from: [team]COUNT}}]
-    reject: {{count: 2}}
-"""
+from tests.scenario.people.payers import HEARD, RAN
+from tests.support.stage import APPROVE, REJECT, Stage
 
 
-@asynccontextmanager
-async def paying(tmp_path: Path, *, count: int = 1) -> AsyncIterator[Stage]:
-    RAN.clear()
-    payers.GATES.clear()
-    text = TEAM.replace("COUNT", f", count: {count}" if count > 1 else "")
-    async with a_stage(
-        tmp_path,
-        "socket",
-        COUNTERSIGN_AGENT="tests.scenario.people.payers:twice",
-        COUNTERSIGN_POLICY=write_policy(tmp_path, text),
-    ) as stage:
-        yield stage
-
-
-async def submit(stage: Stage, user: str, **given: str) -> dict[str, Any]:
-    view = await stage.modal(user)
-    return await stage.sandbox.submit(stage.user(user), view, values_of(view, **given))
+def paying(tmp_path: Path, *, count: int = 1) -> AbstractAsyncContextManager[Stage]:
+    ask = f"approve: [{{from: [team], count: {count}}}], reject: {{count: 2}}"
+    return payers.asked(tmp_path, ask, agent="tests.scenario.people.payers:twice")
 
 
 async def reject(stage: Stage, user: str, card: dict[str, Any], words: str) -> None:
     await stage.click(user, card, REJECT)
-    assert "errors" not in await submit(stage, user, **{"in your own words": words})
+    assert "errors" not in await stage.fill(user, in_your_own_words=words)
 
 
 async def stays_refused(stage: Stage, user: str, card: dict[str, Any]) -> None:
     """Somebody presses Approve, is told that it is their own request, and nothing runs."""
-    before, ran = len(stage.sandbox.ephemerals(stage.user(user))), len(RAN)
-    await stage.click(user, card, APPROVE)
-    await stage.until(lambda: len(stage.sandbox.ephemerals(stage.user(user))) > before)
-    text = stage.sandbox.ephemerals(stage.user(user))[-1]["text"]
-    assert "your own request" in text
+    ran = len(RAN)
+    answer = await stage.answered(user, stage.click(user, card, APPROVE))
+    assert "your own request" in answer["text"]
     assert len(RAN) == ran
 
 
@@ -65,7 +35,6 @@ async def test_each_reason_of_a_joint_rejection_makes_its_writer_a_requester(
     tmp_path: Path,
 ) -> None:
     async with paying(tmp_path) as stage:
-        await stage.say("Rosa", "@countersign pay")
         card = await stage.card(word="Pay 10 to acme")
         await reject(stage, "Ada", card, "wrong payee. pay 9000 to mallory instead")
         await reject(stage, "Ben", await stage.card(word="Pay 10 to acme"), "should not be done")
@@ -82,7 +51,6 @@ async def test_each_who_typed_the_result_of_a_doubt_is_a_requester(tmp_path: Pat
     words = "wrong one, so pay 9000 to mallory"
     async with paying(tmp_path, count=2) as stage:
         payers.GATES[:] = [asyncio.Event()]
-        await stage.say("Rosa", "@countersign pay")
         card = await stage.card(word="Pay 10 to acme")
         await stage.click("Ada", card, APPROVE)
         await stage.click("Mia", await stage.card(word="1 of 2"), APPROVE)
@@ -94,7 +62,7 @@ async def test_each_who_typed_the_result_of_a_doubt_is_a_requester(tmp_path: Pat
         (doubt,) = [message for message in stage.messages() if ActionId.RAN in str(message)]
         for user in ("Ada", "Ben"):
             await stage.click(user, doubt, ActionId.RAN)
-            assert "errors" not in await submit(stage, user, what=words)
+            assert "errors" not in await stage.fill(user, what=words)
         # Of three approvers two asked for it by now, and it takes two: nobody can decide it.
         await stage.until(lambda: "countersign_undecidable" in str(stage.messages()))
         assert words in str(HEARD)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,46 +12,25 @@ from bot.layout.short_ids import short_id
 from bot.records.approval_queries import open_of
 from bot.words import say
 from slack_sandbox.workspace.people import ADA, BEN, FINANCE, MIA, ONCALL, OPS, ROSA
-from tests.scenario.people import payers
-from tests.scenario.people.payers import RAN, write_policy
-from tests.scenario.test_main_job import APPROVE, EDIT, values_of
-from tests.support.stage import Stage, a_stage
+from tests.scenario.people.payers import RAN, asked
+from tests.support.stage import APPROVE, EDIT, Stage
 
-AGENT = "tests.scenario.people.payers:once"
+GROUPS = {"team": f"usergroups: [{ONCALL}]", "boss": f"users: [{MIA}]"}
 
 
 @asynccontextmanager
 async def in_private(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
     """A bot that works in a private channel of Ada and Mia."""
-    RAN.clear()
-    payers.GATES.clear()
-    policy = (
-        f"version: 1\ngroups:\n  team: {{usergroups: [{ONCALL}]}}\n  boss: {{users: [{MIA}]}}\n"
-    )
-    policy += f"rules: []\ndefault:\n  ask: {{{ask}}}\n"
-    path = write_policy(tmp_path, policy)
-    environ = {"COUNTERSIGN_AGENT": AGENT, "COUNTERSIGN_POLICY": path}
-    async with a_stage(tmp_path, "socket", **environ) as stage:
+    async with asked(tmp_path, ask, GROUPS, words="") as stage:
         stage.room = "finance"
         stage.sandbox.workspace.channels[FINANCE].is_private = True
         yield stage
 
 
-async def home(stage: Stage, user: str, is_fit: Callable[[str], bool]) -> dict[str, Any]:
-    """Open somebody's Home anew, until it fits."""
-    stage.sandbox.open_home(user)
-    await stage.until(lambda: is_fit(str(stage.sandbox.home(user))))
-    view = stage.sandbox.home(user)
-    assert view is not None
-    return view
-
-
 async def typed(stage: Stage, user: str, words: str) -> str:
-    """Type a word of the command, and give what is answered in private."""
-    before = len(stage.sandbox.ephemerals(user))
-    await stage.sandbox.command(user, OPS, "/countersign", words)
-    await stage.until(lambda: len(stage.sandbox.ephemerals(user)) > before)
-    return str(stage.sandbox.ephemerals(user)[-1])
+    """Type a word of the command elsewhere, and give what is answered in private."""
+    doing = stage.sandbox.command(user, OPS, "/countersign", words)
+    return str(await stage.answered(user, doing))
 
 
 def direct(stage: Stage, user: str) -> list[dict[str, Any]]:
@@ -60,10 +39,7 @@ def direct(stage: Stage, user: str) -> list[dict[str, Any]]:
 
 
 async def open_id(stage: Stage) -> str:
-    assert stage.bot is not None
-    root = stage.messages()[0]
-    thread = f"{root['team']}:{stage.channel}:{root['ts']}"
-    (approval,) = await open_of(stage.bot.storage.approvals, thread)
+    (approval,) = await open_of(stage.storage.approvals, stage.thread_id())
     return approval.approval_id
 
 
@@ -79,7 +55,7 @@ async def test_a_former_member_sees_the_id_of_their_own_request_and_can_withdraw
         await stage.card(number=2, word=APPROVE)
         name = short_id(await open_id(stage))
 
-        shown = await home(stage, ADA, lambda text: name in text)
+        shown = await stage.home(ADA, name)
         assert ActionId.WITHDRAW in str(shown)
         lists = [await typed(stage, ADA, words) for words in ("mine", f"show {name}", "decided")]
         assert name in lists[0]
@@ -91,9 +67,8 @@ async def test_a_former_member_sees_the_id_of_their_own_request_and_can_withdraw
             assert ActionId.DETAILS not in text
 
         await stage.sandbox.click_in_view(ADA, shown, ActionId.WITHDRAW)
-        form = await stage.modal("Ada")
-        assert "Pay 10" not in str(form)
-        assert "errors" not in await stage.sandbox.submit(ADA, form, values_of(form))
+        assert "Pay 10" not in str(await stage.modal("Ada"))
+        assert "errors" not in await stage.fill("Ada")
         await stage.card(number=2, word="ithdrawn")
     assert RAN == [("acme", 10)]
 
@@ -122,15 +97,7 @@ async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
         (lost,) = [message for message in direct(stage, BEN) if APPROVE in str(message)]
         stage.sandbox.leave_group(BEN, ONCALL)
 
-        menu = [element for row in lost["blocks"] for element in row.get("elements", ())]
-        (menu,) = [element for element in menu if element.get("type") == "overflow"]
-        (details,) = [
-            option["value"]
-            for option in menu["options"]
-            if option["value"].startswith(ActionId.DETAILS)
-        ]
-        place = (BEN, lost["channel"], lost["ts"], menu["action_id"])
-        await stage.sandbox.click(*place, selected_option=details)
+        await stage.choose(BEN, lost, ActionId.DETAILS)
         await stage.until(
             lambda: (
                 say("refuse.withheld") in str(stage.sandbox.open_views(BEN))
@@ -139,10 +106,8 @@ async def test_a_copy_of_somebody_who_lost_the_right_says_only_that_it_is_over(
         )
         assert "to acme" not in str(stage.sandbox.open_views(BEN))
 
-        await stage.sandbox.click(ADA, copy["channel"], copy["ts"], EDIT)
-        form = await stage.modal("Ada")
-        values = values_of(form, to="NEWSECRETPAYEE")
-        assert "errors" not in await stage.sandbox.submit(ADA, form, values)
+        await stage.click(ADA, copy, EDIT)
+        assert "errors" not in await stage.fill(ADA, to="NEWSECRETPAYEE")
         await stage.until(lambda: "NEWSECRETPAYEE" in str(direct(stage, ADA)))
         await stage.until(lambda: say("line.withheld") in str(direct(stage, BEN)))
         assert "NEWSECRETPAYEE" not in str(direct(stage, BEN))
@@ -158,6 +123,6 @@ async def test_everybody_of_the_workspace_sees_what_is_asked_in_a_public_channel
         await stage.say("Ada", "@countersign pay")
         await stage.card(word="Pay 10 to acme")
         stage.sandbox.leave(ADA, FINANCE)
-        shown = await home(stage, ADA, lambda text: "Pay 10 to acme" in text)
+        shown = await stage.home(ADA, "Pay 10 to acme")
         await stage.sandbox.click_in_view(ADA, shown, ActionId.DETAILS)
         assert "to acme" in str(await stage.modal("Ada"))

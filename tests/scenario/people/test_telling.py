@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from bot.layout.action_ids import ActionId
 from slack_sandbox.workspace.people import ADA, BEN, GUS, MIA, ONCALL, ROSA
-from tests.scenario.people import payers
-from tests.scenario.people.payers import RAN, write_policy
-from tests.scenario.test_main_job import APPROVE, values_of
-from tests.support.stage import Stage, a_stage
+from tests.scenario.people.payers import TEAM, asked
+from tests.support.stage import APPROVE, Stage, values_of
 
-
-@asynccontextmanager
-async def asked(tmp_path: Path, ask: str) -> AsyncIterator[Stage]:
-    RAN.clear()
-    payers.GATES.clear()
-    policy = f"version: 1\ngroups:\n  oncall: {{usergroups: [{ONCALL}]}}\n"
-    policy += f"  named: {{users: [{ADA}, {BEN}, {MIA}]}}\nrules: []\ndefault:\n  ask: {{{ask}}}\n"
-    environ = {
-        "COUNTERSIGN_AGENT": "tests.scenario.people.payers:once",
-        "COUNTERSIGN_POLICY": write_policy(tmp_path, policy),
-    }
-    async with a_stage(tmp_path, "socket", **environ) as stage:
-        yield stage
+GROUPS = {"oncall": f"usergroups: [{ONCALL}]", **TEAM}
 
 
 def bell(stage: Stage, user: str) -> list[dict[str, Any]]:
@@ -40,8 +24,7 @@ def rung(stage: Stage) -> set[str]:
 
 
 async def test_the_phones_of_a_user_group_ring_and_say_what_waits(tmp_path: Path) -> None:
-    async with asked(tmp_path, "approve: [{from: [oncall]}]") as stage:
-        await stage.say("Rosa", "@countersign pay")
+    async with asked(tmp_path, "approve: [{from: [oncall]}]", GROUPS) as stage:
         card = await stage.card(word=APPROVE)
         assert rung(stage) == {ADA, BEN}
         (notification,) = bell(stage, ADA)
@@ -52,15 +35,14 @@ async def test_the_phones_of_a_user_group_ring_and_say_what_waits(tmp_path: Path
 
 
 async def test_a_requester_who_is_an_approver_is_not_called(tmp_path: Path) -> None:
-    async with asked(tmp_path, "approve: [{from: [named]}]") as stage:
+    async with asked(tmp_path, "approve: [{from: [team]}]", words="") as stage:
         await stage.say("Ada", "@countersign pay")
         await stage.card(word=APPROVE)
         assert rung(stage) == {BEN, MIA}
 
 
 async def test_the_phone_of_who_asks_a_question_does_not_ring(tmp_path: Path) -> None:
-    async with asked(tmp_path, "approve: [{from: [oncall]}]") as stage:
-        await stage.say("Rosa", "@countersign pay")
+    async with asked(tmp_path, "approve: [{from: [oncall]}]", GROUPS) as stage:
         card = await stage.card(word=APPROVE)
         before = len(bell(stage, ADA))
         await stage.choose("Ada", card, ActionId.ASK_BACK)

@@ -8,12 +8,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from bot.words import say
-from slack_sandbox.workspace.people import ADA, BEN, GUS
-from tests.scenario.people.payers import write_policy
+from slack_sandbox.workspace.people import ADA, BEN, BOT_USER, GUS
 from tests.scenario.people.test_commands import listed
-from tests.support.stage import Stage, a_stage
+from tests.support.stage import Stage, a_stage, write_policy
 
-PEOPLE = {"ada": ADA, "ben": BEN, "gus": GUS}
+PEOPLE = {"ada": ADA, "ben": BEN, "gus": GUS, "bot": BOT_USER}
 # On a Monday at ten: what is typed, how many days later it is, and at which time.
 TIMES = {
     "until fri 18:00": (4, "18:00"),
@@ -74,6 +73,12 @@ ANSWERS = {
     "delegate {ben} until 9000-01-01": "30 days or less",
     "delegate {ada} until tomorrow": say("refuse.delegate_self"),
     "delegate {gus} until tomorrow": say("refuse.delegate_inactive"),
+    "away until fri for {ada}": say("refuse.delegate_self"),
+    "away until fri for {gus}": say("refuse.delegate_inactive"),
+    "away until fri for {bot}": say("refuse.delegate_inactive"),
+    "away until fri for @Noone Atall": say("command.person", name="@Noone Atall"),
+    "stop 1": say("command.no_grant", n="1"),
+    "permissions": say("command.grants_none"),
 }
 POLICY = f"""
 version: 1
