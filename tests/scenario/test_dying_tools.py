@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from slack_sandbox.server import Sandbox
 from tests.scenario.dying_agents import ACTS
-from tests.scenario.storage.test_restarts import Process, environ_of
-from tests.support.fakes import FakeClock
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage
+from tests.scenario.storage.test_restarts import (
+    Process,
+    environ_of,
+    stage as stage,  # noqa: PLC0414 - a fixture
+)
+from tests.support.stage import Stage
 
 RESTART_S = 60
 
@@ -62,26 +63,16 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    sandbox = Sandbox(
-        clock=time.time,
-        signing_secret=SECRET,
-        bot_token=BOT_TOKEN,
-        app_token=APP_TOKEN,
-        retry_delays=(0, 0.5, 1),
-    )
-    await sandbox.start()
-    stage = Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
+async def world(stage: Stage, tmp_path: Path) -> AsyncIterator[World]:
     acts = tmp_path / "acts"
-    environ = environ_of(stage, tmp_path / "data") | {
+    environ = environ_of(stage.sandbox, tmp_path / "data") | {
         "COUNTERSIGN_AGENT": "tests.scenario.dying_agents:dying",
         ACTS: str(acts),
     }
-    process = Process(stage, environ, tmp_path / "log")
+    process = Process(environ, tmp_path / "log")
     await process.start()
     yield World(stage, process, acts)
     process.close()
-    await sandbox.stop()
 
 
 @pytest.mark.parametrize("tool", ["leave", "leave_in_loop"])

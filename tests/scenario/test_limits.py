@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slack_sandbox.server import Sandbox
-from tests.scenario.storage.test_restarts import Process, environ_of
-from tests.scenario.test_main_job import values_of
-from tests.support.fakes import FakeClock
+from slack_sandbox.workspace.people import ADA, BEN
+from tests.scenario.storage.test_restarts import (
+    Process,
+    environ_of,
+    stage as stage,  # noqa: PLC0414 - a fixture
+)
 from tests.support.halves import later
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, buttons
+from tests.support.stage import (
+    APPROVE,
+    REJECT,
+    Stage,
+    a_stage,
+    buttons,
+    write_policy,
+)
 
 ADMIN = "Mia"
 """The only admin of the workspace."""
-APPROVE, REJECT = "countersign:approve", "countersign:reject"
 GIVE_UP = "countersign:give_up"
 FILE = """\
 version: 1
@@ -30,12 +37,12 @@ agents:
 """
 TOKENS = "tokens: 300 per turn"
 COST = "cost: 0.30 USD per thread and day, price: {input: 1000 USD, output: 1000 USD}"  # 300 tokens
-POLICY = """\
+POLICY = f"""\
 version: 1
 timezone: Pacific/Auckland
 groups:
-  finance: {{users: [{ben}]}}
-  ops: {{users: [{ada}]}}
+  finance: {{users: [{BEN}]}}
+  ops: {{users: [{ADA}]}}
 rules:
   - name: money
     when: {{limit: cost}}
@@ -106,8 +113,7 @@ async def test_i4_a_restart_between_request_and_answer_forgets_nothing(tmp_path:
     async with a_stage(tmp_path, "socket", **file_of(tmp_path, TOKENS)) as stage:
         await stage.say("Rosa", "@countersign look 9")
         await asked(stage)
-        await stage.stop_bot()
-        await stage.start_bot()
+        await stage.restart_bot()
         await asked(stage)
         await go_on_until(stage, "Looked 9 times", by=ADMIN)
 
@@ -119,10 +125,7 @@ async def test_without_approval_the_turn_ends_with_a_sentence(tmp_path: Path, en
         card = await asked(stage)
         if end == "reject":
             await stage.click(ADMIN, card, REJECT)
-            view = await stage.modal(ADMIN)
-            await stage.sandbox.submit(
-                stage.user(ADMIN), view, values_of(view, **{"in your own words": "Enough."})
-            )
+            await stage.fill(ADMIN, in_your_own_words="Enough.")
         else:
             await stage.later(hours=9)
         told = await stage.said("No one approved more")
@@ -131,12 +134,8 @@ async def test_without_approval_the_turn_ends_with_a_sentence(tmp_path: Path, en
 
 
 async def test_a_rule_names_who_decides_and_the_day_is_counted_over_turns(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.yaml"
-    async with a_stage(tmp_path, "socket", **file_of(tmp_path, COST)) as stage:
-        text = POLICY.format(ben=stage.user("Ben"), ada=stage.user("Ada"))
-        policy.write_text(text, encoding="utf-8")
-        await stage.stop_bot()
-        await stage.start_bot(COUNTERSIGN_POLICY=str(policy))
+    environ = {**file_of(tmp_path, COST), "COUNTERSIGN_POLICY": write_policy(tmp_path, POLICY)}
+    async with a_stage(tmp_path, "socket", **environ) as stage:
         root = await stage.say("Rosa", "@countersign look 1")
         await stage.said("Looked 1 times")
         await stage.rest()
@@ -154,12 +153,8 @@ async def test_a_rule_names_who_decides_and_the_day_is_counted_over_turns(tmp_pa
 
 
 async def test_a_rule_that_denies_ends_the_turn(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.yaml"
-    async with a_stage(tmp_path, "socket", **file_of(tmp_path, TOKENS)) as stage:
-        text = POLICY.format(ben=stage.user("Ben"), ada=stage.user("Ada"))
-        policy.write_text(text, encoding="utf-8")
-        await stage.stop_bot()
-        await stage.start_bot(COUNTERSIGN_POLICY=str(policy))
+    environ = {**file_of(tmp_path, TOKENS), "COUNTERSIGN_POLICY": write_policy(tmp_path, POLICY)}
+    async with a_stage(tmp_path, "socket", **environ) as stage:
         await stage.say("Rosa", "@countersign look 9")
         told = await stage.said("No one approved more")
         assert "Write less." in told
@@ -179,14 +174,11 @@ async def test_a_new_day_begins_at_nothing(tmp_path: Path) -> None:
 
 
 @later
-async def test_i4_a_killed_process_forgets_neither_use_nor_request(tmp_path: Path) -> None:
-    sandbox = Sandbox(
-        clock=time.time, signing_secret=SECRET, bot_token=BOT_TOKEN, app_token=APP_TOKEN
-    )
-    await sandbox.start()
-    stage = Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
-    environ = environ_of(stage, tmp_path / "data") | file_of(tmp_path, TOKENS)
-    process = Process(stage, environ, tmp_path / "log")
+async def test_i4_a_killed_process_forgets_neither_use_nor_request(
+    stage: Stage, tmp_path: Path
+) -> None:
+    environ = environ_of(stage.sandbox, tmp_path / "data") | file_of(tmp_path, TOKENS)
+    process = Process(environ, tmp_path / "log")
     await process.start()
     await stage.say("Rosa", "@countersign look 9")
     await asked(stage)
@@ -195,7 +187,6 @@ async def test_i4_a_killed_process_forgets_neither_use_nor_request(tmp_path: Pat
     await asked(stage)
     await go_on_until(stage, "Looked 9 times", by=ADMIN)
     process.close()
-    await sandbox.stop()
 
 
 async def test_i5_people_are_asked_about_a_call_at_its_time_limit(tmp_path: Path) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from itertools import cycle
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import aiohttp
 import pytest
 
 from bot.layout.action_ids import ActionId
@@ -22,14 +18,11 @@ from slack_sandbox.server import Sandbox
 from slack_sandbox.workspace.records import SlackChannel
 from tests.chaos.agent import EFFECTS, KINDS, effects
 from tests.scenario.calls.batch_agents import EFFECTS as REFUNDS
-from tests.support.forked import fork_bot
+from tests.scenario.storage.test_restarts import Process, environ_of
 from tests.support.mongo import DRIVERS, MongoServer
-from tests.support.pace import brisk_seconds
-from tests.support.ports import free_port
 from tests.support.sizes import size
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, buttons
+from tests.support.stage import APPROVE, a_sandbox, buttons
 
-APPROVE = "countersign:approve"
 CARDS, CLICKS = size(3, 5), size(20, 40)
 CROWD = ("Ada", "Ada", "Ben", "Mia", "Rosa", "Gus")
 TOLD = {"Rosa": "approve your own request", "Gus": "Guests can't"}
@@ -45,67 +38,32 @@ class Bots:
         self._drivers = cycle(DRIVERS)
         self._directory = directory
         self.file = directory / "effects"
-        self._running: list[ForkServerProcess] = []
+        self._running: list[Process] = []
 
     async def start(self) -> None:
         """Start one, and wait until it takes payloads."""
-        port = free_port()
-        environ = {
-            "SLACK_BOT_TOKEN": BOT_TOKEN,
-            "SLACK_APP_TOKEN": APP_TOKEN,
-            "SLACK_API_URL": self._sandbox.api_url,
-            "COUNTERSIGN_APPROVERS": "channel",
-            "COUNTERSIGN_CHANNELS": ",".join(self._sandbox.channel_ids),
+        environ = environ_of(self._sandbox, self._directory) | {
             "COUNTERSIGN_AGENT": "tests.chaos.agent:build",
-            "COUNTERSIGN_PORT": str(port),
             "COUNTERSIGN_LOG": "warning",
             "MONGODB_URI": self._uri,
             "COUNTERSIGN_MONGO_DRIVER": next(self._drivers),
             EFFECTS: str(self.file),
             **self._environ,
         }
-        log = self._directory / f"bot-{port}.log"
-        child = fork_bot(environ, log)
-        self._running.append(child)
-        deadline = time.monotonic() + 120
-        async with aiohttp.ClientSession() as session:
-            while time.monotonic() < deadline:
-                with suppress(aiohttp.ClientError):
-                    async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
-                        if answer.status == 200:
-                            return
-                assert child.is_alive(), log.read_text()
-                await asyncio.sleep(0.05)  # another process: there is no event to wait for
-        raise AssertionError("the bot was not ready in time")
+        log = self._directory / f"bot-{environ['COUNTERSIGN_PORT']}.log"
+        process = Process(environ, log)
+        self._running.append(process)
+        await process.start()
 
     async def restart(self) -> None:
         """Ask the older one to stop, wait until it has, and start another one."""
-        child = self._running.pop(0)
-        child.terminate()
-        try:
-            await asyncio.to_thread(child.join, 15)
-            assert child.exitcode == 0
-        finally:
-            end(child)
+        await asyncio.to_thread(self._running.pop(0).stop, 15)
         await self.start()
 
     def close(self) -> None:
         """Stop what runs."""
-        for child in self._running:
-            child.terminate()
-        codes = []
-        for child in self._running:
-            child.join(60)
-            codes.append(child.exitcode)
-            end(child)
-        assert None not in codes, "a bot did not stop in time"
-
-
-def end(child: ForkServerProcess) -> None:
-    """Make sure that a process runs no more."""
-    child.kill()
-    child.join()
-    child.close()
+        for process in self._running:
+            process.stop(60)
 
 
 class Street:
@@ -152,13 +110,7 @@ class Street:
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(
-        clock=time.time,
-        pace=brisk_seconds,
-        signing_secret=SECRET,
-        bot_token=BOT_TOKEN,
-        app_token=APP_TOKEN,
-    ) as opened:
+    async with a_sandbox() as opened:
         yield opened
 
 

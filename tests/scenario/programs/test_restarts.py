@@ -28,10 +28,9 @@ from tests.support.forked import fork_bot
 from tests.support.mongo import MongoServer, spawn_mongo_server
 from tests.support.ports import free_port
 from tests.support.programs.keys import add_program
-from tests.support.stage import Stage
+from tests.support.stage import APPROVE, Stage
 from tests.support.stores import MongoStores, SqliteStores
 
-APPROVE = "countersign:approve"
 CALLERS = 10
 TOO_MANY = (429, "too-many-waiting")
 
@@ -72,7 +71,7 @@ async def house(
     request: pytest.FixtureRequest, stage: Stage, tmp_path: Path
 ) -> AsyncIterator[House]:
     port, data, server = free_port(), tmp_path / "data", None
-    environ = {**environ_of(stage, data), "COUNTERSIGN_API_PORT": str(port)}
+    environ = {**environ_of(stage.sandbox, data), "COUNTERSIGN_API_PORT": str(port)}
     storage: Stores = SqliteStores(data)
     async with AsyncExitStack() as stack:
         if request.param != "sqlite":
@@ -81,7 +80,7 @@ async def house(
             environ["MONGODB_URI"] = server.new_uri()
             environ["COUNTERSIGN_MONGO_DRIVER"] = request.param
             storage = MongoStores(environ["MONGODB_URI"], driver="pymongo")
-        process = Process(stage, environ, tmp_path / "log")
+        process = Process(environ, tmp_path / "log")
         stack.callback(process.close)
         await process.start()
         await storage.open_beside()

@@ -18,9 +18,8 @@ from storage.sqlite.file.statements import Rows
 from tests.contract.builders import a_whisper
 from tests.contract.faults.driver import Faults, HungDisk, break_sqlite
 from tests.scenario import agents
-from tests.support.stage import Stage, Transport, a_stage
+from tests.support.stage import APPROVE, Stage, Transport, a_stage
 
-APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign go"
 AGENT = "tests.scenario.agents:nasty"
 
@@ -72,10 +71,8 @@ def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
 async def test_a_click_is_answered_and_counts_when_it_is_made_again(
     stage: Stage, outage: Outage, hangs: bool
 ) -> None:
-    await stage.say("Rosa", ASK)
-    card = await stage.card(word=APPROVE)
-    assert stage.bot is not None
-    await stage.bot.tasks.idle()
+    card = await stage.asked(ASK, word=APPROVE)
+    await stage.rest()
     outage.begin(hangs=hangs)
     await stage.click("Ada", card, APPROVE)  # is answered while the database still hangs
     words = "can't reach my database"
@@ -109,14 +106,12 @@ async def test_a_message_that_could_never_be_kept_is_answered(stage: Stage, outa
 
 
 async def test_what_was_acknowledged_goes_on_by_itself(stage: Stage, outage: Outage) -> None:
-    await stage.say("Rosa", ASK)
-    card = await stage.card(word=APPROVE)
-    assert stage.bot is not None
-    await stage.bot.tasks.idle()
+    card = await stage.asked(ASK, word=APPROVE)
+    await stage.rest()
     # The decision is on record; before the thread hears of it, the database goes away.
     outage.begins_with = "UPDATE threads SET"
     await stage.click("Ada", card, APPROVE)
-    await stage.bot.tasks.idle()
+    await stage.rest()
     assert agents.RAN == []
     stage.clock.forward(minutes=1)
     with pytest.raises(StoreUnavailableError):
@@ -159,14 +154,13 @@ async def test_i14_due_work_that_cannot_be_read_keeps_no_other(
     broken: Stage, faults: Faults
 ) -> None:
     """As a damaged page of one index does, for ever."""
-    assert broken.bot is not None
     assert await readiness(broken) == (200, "")
     ts = await broken.say("Rosa", "hello")
     await broken.rest()
     now = broken.clock()
     about = {"channel_id": broken.channel, "thread_ts": ts, "user_id": broken.user("Ada")}
     whisper = a_whisper(**about, text="This is yours.", created_ms=now, due_ms=now)
-    await broken.bot.storage.ephemeral_messages.insert(whisper)
+    await broken.storage.ephemeral_messages.insert(whisper)
     faults.error, faults.only = malformed, "FROM approvals WHERE true AND due_ms <= "
 
     with pytest.raises(StoreUnavailableError, match="malformed"):

@@ -14,7 +14,6 @@ import pytest
 
 from agents.core.checkpoint import CheckpointStatus
 from agents.models import say
-from bot.audit.report import story
 from bot.records.approval import Status
 from bot.stores import Stores
 from bot.words import say as words
@@ -25,7 +24,6 @@ from tests.contract.builders import (
     a_thread,
     a_whisper,
     an_approval,
-    an_entry,
 )
 from tests.contract.spoiling import raw, spoil
 from tests.support.mongo import MongoServer
@@ -270,21 +268,3 @@ async def test_an_unreadable_post_keeps_no_other_back(storage: Stores) -> None:
     assert {f"text-{number}" for number in range(GOOD)} | {LARGE} <= set(shown)
     assert shown.count("Hello.") == GOOD + 1
     assert len(await storage.unreadable(limit=9)) == 2
-
-
-async def test_the_audit_of_a_thread_is_told_whatever_is_in_it(storage: Stores) -> None:
-    for number in range(GOOD):
-        await storage.audit.append(an_entry(f"good-{number}", at_ms=number, thread_id="t"))
-    for name, fields in {
-        "damaged": {"detail": "["},
-        "newer": NEWER,
-        "large": {"detail": '{"text":"' + LARGE + '"}'},
-    }.items():
-        await storage.audit.append(an_entry(name, at_ms=1, thread_id="t"))
-        await spoil(storage, "audit", name, **fields)
-
-    entries = await story(storage, thread_id="t")
-
-    assert len(entries) == GOOD + 3
-    odd = {entry.entry_id for entry in entries if entry.action == "unreadable"}
-    assert odd == {"damaged", "newer"}

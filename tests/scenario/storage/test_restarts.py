@@ -22,12 +22,10 @@ from tests.support.fakes import FakeClock
 from tests.support.forked import fork_bot
 from tests.support.mongo import DRIVERS, MongoServer, spawn_mongo_server
 from tests.support.mongo_listener import LISTENER
-from tests.support.pace import brisk_seconds
 from tests.support.ports import free_port
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, buttons
+from tests.support.stage import APP_TOKEN, APPROVE, BOT_TOKEN, Stage, a_sandbox, buttons
 from tests.support.stores import MongoStores
 
-APPROVE = "countersign:approve"
 _HOME = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
 TAKEOVER = 60
 """Seconds; over MongoDB a lease of the killed process may have to end first."""
@@ -37,9 +35,8 @@ LIVE = r"^Done\. To go back: “roll back payments in production”"
 
 @dataclass
 class Process:
-    """`countersign run` against the stage's sandbox: forked, or typed where that is the matter."""
+    """`countersign run` in a process: forked, or typed where that is the matter."""
 
-    stage: Stage
     environ: dict[str, str]
     log: Path
     child: ForkServerProcess | None = None
@@ -85,6 +82,15 @@ class Process:
         self.child.kill()
         self.child.join(60)
 
+    def stop(self, within: float) -> None:
+        """Ask it to stop, and see that it does, in so many seconds, without a fault."""
+        assert self.child is not None
+        self.child.terminate()
+        self.child.join(within)
+        code = self.child.exitcode
+        self.kill()
+        assert code == 0, "the bot did not stop in time"
+
     def output(self, child: subprocess.Popen[bytes]) -> str:
         out, _ = child.communicate(timeout=90)
         return out.decode()
@@ -102,26 +108,17 @@ class Process:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    sandbox = Sandbox(
-        clock=time.time,
-        pace=brisk_seconds,
-        signing_secret=SECRET,
-        bot_token=BOT_TOKEN,
-        app_token=APP_TOKEN,
-        retry_delays=(0, 0.5, 1),
-    )
-    await sandbox.start()
-    yield Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
-    await sandbox.stop()
+    async with a_sandbox(retry_delays=(0, 0.5, 1)) as sandbox:
+        yield Stage(sandbox=sandbox, transport="socket", environ={}, clock=FakeClock())
 
 
-def environ_of(stage: Stage, data: Path) -> dict[str, str]:
+def environ_of(sandbox: Sandbox, data: Path) -> dict[str, str]:
     return {
         "SLACK_BOT_TOKEN": BOT_TOKEN,
         "SLACK_APP_TOKEN": APP_TOKEN,
-        "SLACK_API_URL": stage.sandbox.api_url,
+        "SLACK_API_URL": sandbox.api_url,
         "COUNTERSIGN_APPROVERS": "channel",
-        "COUNTERSIGN_CHANNELS": ",".join(stage.sandbox.channel_ids),
+        "COUNTERSIGN_CHANNELS": ",".join(sandbox.channel_ids),
         "COUNTERSIGN_DATA_DIR": str(data),
         "COUNTERSIGN_PORT": str(free_port()),
     }
@@ -134,20 +131,19 @@ BY_MONGODB = [pytest.param(driver, marks=pytest.mark.mongo) for driver in DRIVER
 async def process(
     request: pytest.FixtureRequest, stage: Stage, tmp_path: Path
 ) -> AsyncIterator[Process]:
-    environ = environ_of(stage, tmp_path / "data")
+    environ = environ_of(stage.sandbox, tmp_path / "data")
     if request.param in DRIVERS:
         server: MongoServer = request.getfixturevalue("mongo_server")
         environ["MONGODB_URI"] = server.new_uri()
         environ["COUNTERSIGN_MONGO_DRIVER"] = request.param
-    running = Process(stage, environ, tmp_path / "log")
+    running = Process(environ, tmp_path / "log")
     await running.start()
     yield running
     running.close()
 
 
 async def test_killed_while_pending(process: Process, stage: Stage) -> None:
-    await stage.say("Rosa", ASK)
-    card = await stage.card(word=APPROVE)
+    card = await stage.asked(ASK, word=APPROVE)
     if "MONGODB_URI" in process.environ:
         await is_settled(process.environ["MONGODB_URI"], card)
     process.kill()
@@ -161,7 +157,7 @@ async def test_killed_while_pending(process: Process, stage: Stage) -> None:
 
 
 async def test_a_second_bot_on_the_same_directory(stage: Stage, tmp_path: Path) -> None:
-    process = Process(stage, environ_of(stage, tmp_path / "data"), tmp_path / "log")
+    process = Process(environ_of(stage.sandbox, tmp_path / "data"), tmp_path / "log")
     first = process.type()
     await process.is_ready()
     second = fork_bot(process.environ | {"COUNTERSIGN_PORT": str(free_port())}, process.log)
@@ -202,15 +198,14 @@ async def test_mongodb_restarted_while_pending(
     stage: Stage, tmp_path: Path, driver: Driver
 ) -> None:
     server = spawn_mongo_server(tmp_path / "mongo")
-    environ = environ_of(stage, tmp_path / "data") | {
+    environ = environ_of(stage.sandbox, tmp_path / "data") | {
         "MONGODB_URI": server.new_uri(),
         "COUNTERSIGN_MONGO_DRIVER": driver,
     }
-    process = Process(stage, environ, tmp_path / "log")
+    process = Process(environ, tmp_path / "log")
     try:
         await process.start()
-        await stage.say("Rosa", ASK)
-        card = await stage.card(word=APPROVE)
+        card = await stage.asked(ASK, word=APPROVE)
         await is_settled(environ["MONGODB_URI"], card)
         server.stop()
         await stage.click("Ada", card, APPROVE)
@@ -227,7 +222,7 @@ async def test_mongodb_restarted_while_pending(
 
 async def test_a_wrong_start_says_what_to_do(stage: Stage, tmp_path: Path) -> None:
     """With the other wrong starts `main` is called: unit/bot/commands/test_cli.py."""
-    process = Process(stage, environ_of(stage, tmp_path / "data"), tmp_path / "log")
+    process = Process(environ_of(stage.sandbox, tmp_path / "data"), tmp_path / "log")
     child = process.type(SLACK_BOT_TOKEN="xoxb-wrong")
     said = await asyncio.to_thread(process.output, child)
     assert "invalid_auth" in said

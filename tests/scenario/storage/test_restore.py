@@ -17,9 +17,8 @@ from bot.errors import CopyInPlaceError
 from bot.layout.action_ids import ActionId
 from tests.scenario.calls.batch_agents import RAN
 from tests.support.mongo import DRIVERS, MongoServer, own_client
-from tests.support.stage import Stage, a_stage, buttons
+from tests.support.stage import APPROVE, Stage, a_stage, buttons
 
-APPROVE, REJECT = "countersign:approve", "countersign:reject"
 ASK = "@countersign deploy payments 1.4.2 to production"
 LIVE = r"^Done\. To go back: “roll back payments in production”"
 BACK = r"Asking again\.\* My database was restored to <!date\^\d+\^.* UTC>"
@@ -120,8 +119,7 @@ async def back_to_copy(stage: Stage, place: Place) -> str:
 async def test_i8_a_card_decided_after_the_copy_has_live_buttons_and_a_warning_after_the_restore(
     stage: Stage, place: Place
 ) -> None:
-    await stage.say("Rosa", ASK)
-    card = await stage.card(word=APPROVE)
+    card = await stage.asked(ASK, word=APPROVE)
     await stage.tick()
     await stage.rest()  # a copy with a lease in it is refused for as long as that lasts
     await asyncio.to_thread(place.copy)
@@ -146,8 +144,7 @@ async def test_i5_a_clock_that_is_behind_the_copy_makes_nothing_of_it_run(
 ) -> None:
     """The command has its time from the system, years before the end of the copy."""
     stage.clock.forward(hours=20_000)
-    await stage.say("Rosa", ASK)
-    card = await stage.card(word=APPROVE)
+    card = await stage.asked(ASK, word=APPROVE)
     await stage.say("Rosa", "@countersign and deploy search, too", thread_ts=card["thread_ts"])
     await stage.tick()
     await stage.rest()
@@ -169,8 +166,7 @@ async def test_i5_a_bot_does_not_run_on_a_copy_that_was_put_in_place_by_hand(
 ) -> None:
     place = an_embedded(tmp_path)
     async with a_stage(tmp_path, "socket", **place.environ) as stage:
-        await stage.say("Rosa", ASK)
-        card = await stage.card(word=APPROVE)
+        card = await stage.asked(ASK, word=APPROVE)
         await stage.rest()
         await asyncio.to_thread(place.copy)
         await stage.click("Ada", card, APPROVE)
@@ -196,8 +192,7 @@ async def test_i8_what_was_on_one_card_is_asked_again_one_by_one_and_posted_once
     place = an_embedded(tmp_path)
     agent = {"COUNTERSIGN_AGENT": "tests.scenario.calls.batch_agents:clerk"}
     async with a_stage(tmp_path, "socket", **place.environ, **agent) as shop:
-        await shop.say("Rosa", "@countersign refund 3")
-        card = await shop.card(word="need approval")
+        card = await shop.asked("@countersign refund 3", word="need approval")
         await shop.rest()
         shop.clock.forward(seconds=16)  # a copy with a lease in it is refused
         await asyncio.to_thread(place.copy)

@@ -8,11 +8,7 @@ import pytest
 
 from bot.layout.action_ids import ActionId
 from storage.errors import RecordNotFoundError
-from tests.support.stage import Stage, a_stage
-
-
-def thread_id(stage: Stage, root: str) -> str:
-    return f"{stage.sandbox.workspace.team_id}:{stage.channel}:{root}"
+from tests.support.stage import a_stage
 
 
 async def test_a_thread_that_rests_is_deleted_and_one_that_waits_is_not(tmp_path: Path) -> None:
@@ -23,25 +19,23 @@ async def test_a_thread_that_rests_is_deleted_and_one_that_waits_is_not(tmp_path
         "COUNTERSIGN_REMIND_AFTER": "6d",
     }
     async with a_stage(tmp_path, "socket", **settings) as stage:
-        assert stage.bot is not None
-        storage = stage.bot.storage
+        storage = stage.storage
         ended = await stage.say("Rosa", "@countersign pay")
-        await stage.click("Ada", await stage.card(word=ActionId.APPROVE), ActionId.APPROVE)
+        card = await stage.card(word=ActionId.APPROVE)
+        await stage.click("Ada", card, ActionId.APPROVE)
         await stage.said("All done")
         waits = await stage.say("Rosa", "@countersign pay")
         await stage.card(number=2, word=ActionId.APPROVE)
-        await stage.sandbox.command(stage.user("Ada"), stage.channel, "/countersign", "quiet off")
-        await stage.sandbox.command(
-            stage.user("Ada"), stage.channel, "/countersign", "away for 1 hour"
-        )
+        await stage.command("Ada", "quiet off")
+        await stage.command("Ada", "away for 1 hour")
         await stage.whispered("Ada", "You won't be mentioned")
         for _ in range(2):
             await stage.later(hours=25)
             await stage.rest()
         with pytest.raises(RecordNotFoundError):
-            await storage.threads.get(thread_id(stage, ended))
-        assert set(await storage.retention.counts(thread_id(stage, ended))) == {"audit"}
-        assert (await storage.threads.get(thread_id(stage, waits))).turn_open
+            await storage.threads.get(stage.thread_id(ended))
+        assert set(await storage.retention.counts(stage.thread_id(ended))) == {"audit"}
+        assert (await storage.threads.get(stage.thread_id(waits))).turn_open
         card = stage.cards()[1]
         await stage.click("Ada", card, ActionId.APPROVE)
         await stage.until(lambda: stage.texts().count("All done.") == 2)

@@ -9,9 +9,7 @@ import pytest
 
 from bot.errors import SettingsError
 from bot.main import run
-from tests.support.stage import Transport, a_stage, buttons
-
-APPROVE = "countersign:approve"
+from tests.support.stage import APPROVE, Transport, a_stage, buttons
 
 
 async def test_a_wrong_token_of_the_app_is_said_at_the_start(tmp_path: Path) -> None:
@@ -42,8 +40,7 @@ async def test_i7_a_click_is_answered_while_slack_refuses_the_token(
     tmp_path: Path, transport: Transport
 ) -> None:
     async with a_stage(tmp_path, transport) as stage:
-        await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-        card = await stage.card()
+        card = await stage.asked("@countersign deploy payments 1.4.2 to production")
         stage.sandbox.revoke_token()
         stage.clock.forward(minutes=10)  # what is known is too old to decide
         await stage.click("Ada", card, APPROVE)
@@ -55,8 +52,7 @@ async def test_i8_a_card_that_was_decided_meanwhile_is_drawn_when_the_token_is_g
     tmp_path: Path,
 ) -> None:
     async with a_stage(tmp_path, "socket") as stage:
-        await stage.say("Rosa", "@countersign deploy search 3.0.1 to staging")
-        card = await stage.card()
+        card = await stage.asked("@countersign deploy search 3.0.1 to staging")
         for method in ("chat.update", "chat.postMessage", "chat.startStream", "chat.postEphemeral"):
             stage.sandbox.fail(method, error="token_revoked", times=1_000)
         await stage.click("Ada", card, APPROVE)
@@ -72,8 +68,7 @@ async def test_i8_a_card_that_was_decided_meanwhile_is_drawn_when_the_token_is_g
 
 async def test_i8_a_card_is_drawn_by_the_next_process(tmp_path: Path) -> None:
     async with a_stage(tmp_path, "socket") as stage:
-        await stage.say("Rosa", "@countersign deploy search 3.0.1 to staging")
-        card = await stage.card()
+        card = await stage.asked("@countersign deploy search 3.0.1 to staging")
         stage.sandbox.fail("chat.update", error="invalid_auth", times=1_000)
         await stage.click("Ada", card, APPROVE)
         await stage.said("search 3.0.1")
