@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.programs.loopback import Loopback
 from tests.support.programs.world import VirtualWorld
 
 
@@ -30,3 +31,10 @@ def async_world() -> Iterator[VirtualWorld]:
     made = VirtualWorld("async")
     yield made
     made.close()
+
+
+@pytest.fixture
+def door() -> Iterator[Loopback]:
+    """For programs that are processes of their own."""
+    with Loopback() as made:
+        yield made

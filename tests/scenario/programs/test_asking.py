@@ -148,25 +148,20 @@ def test_edited_arguments_that_do_not_fit_never_leave_the_client(
     assert [pointer for pointer, _ in raised.value.errors] == [f"/{name}" for name in wrong]
 
 
-def test_people_answer_in_their_words(world: VirtualWorld) -> None:
-    world.after(60, lambda: world.server.reply(world.request, "The one in Kiel."))
-    assert world.client().ask("Which customer?", key="q1") == "The one in Kiel."
-
-
-def test_people_pick_an_option(world: VirtualWorld) -> None:
-    world.after(60, lambda: world.server.reply(world.request, "eu"))
-    assert world.client().ask("Which region?", key="q1", options=["eu", "us"]) == "eu"
-
-
-def test_people_pick_several_options(world: VirtualWorld) -> None:
-    world.after(60, lambda: world.server.reply(world.request, ["us", "eu"]))
-    picked = world.client().ask("Which regions?", key="q1", options=["eu", "us"], multiple=True)
-    assert picked == ["us", "eu"]
-
-
-def test_people_fill_in_a_form(world: VirtualWorld) -> None:
-    world.after(60, lambda: world.server.reply(world.request, CALL))
-    assert world.client().ask("Data?", key="q1", answer=Deployment) == Deployment(**CALL)
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        ({}, "The one in Kiel."),
+        ({"options": ["eu", "us"]}, "eu"),
+        ({"options": ["eu", "us"], "multiple": True}, ["us", "eu"]),
+        ({"answer": Deployment}, Deployment(**CALL)),
+    ],
+    ids=["in their words", "an option", "several options", "a form"],
+)
+def test_people_answer(world: VirtualWorld, options: dict[str, Any], answer: Any) -> None:
+    told = CALL if isinstance(answer, Deployment) else answer
+    world.after(60, lambda: world.server.reply(world.request, told))
+    assert world.client().ask("Which?", key="q1", **options) == answer
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,8 @@ async def step() -> AsyncIterator[Doorstep]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Loopback() as door:
-        yield Bench(door, tmp_path)
+def bench(door: Loopback, tmp_path: Path) -> Bench:
+    return Bench(door, tmp_path)
 
 
 @asynccontextmanager

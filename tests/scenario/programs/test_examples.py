@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,12 +18,6 @@ from tests.support.programs.server import KEY, Record, Server
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
-
-
-@pytest.fixture
-def door() -> Iterator[Loopback]:
-    with Loopback() as made:
-        yield made
 
 
 @pytest.fixture

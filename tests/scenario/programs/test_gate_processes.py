@@ -20,12 +20,6 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 @pytest.fixture
-def door() -> Iterator[Loopback]:
-    with Loopback() as made:
-        yield made
-
-
-@pytest.fixture
 def start(door: Loopback, tmp_path: Path) -> Iterator[Any]:
     """Starts the command line as a process of its own group, as a shell does."""
     started: list[subprocess.Popen[bytes]] = []

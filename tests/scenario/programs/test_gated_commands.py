@@ -44,13 +44,14 @@ def script(name: str, code: str) -> Path:
     return path.resolve()
 
 
-def approve(shell: Shell, before: Callable[[], object] = lambda: None) -> None:
-    """Let people approve after a minute, and something happen just before."""
+def approve(shell: Shell, before: Callable[[], object] = lambda: None, **edited: Any) -> None:
+    """Let people approve after a minute, with these changes, and something happen just before."""
     world = shell.world
 
     def deed() -> None:
         before()
-        world.server.approve(world.request)
+        changed = {**world.request.shown["arguments"], **edited} if edited else None
+        world.server.approve(world.request, changed)
 
     world.after(60, deed)
 
@@ -190,35 +191,19 @@ def test_people_edit_the_texts_that_the_caller_names_and_these_run(
     ids=str,
 )
 def test_an_edit_of_anything_else_runs_nothing(shell: Shell, edited: dict[str, Any]) -> None:
-    world = shell.world
-
-    def deed() -> None:
-        world.server.approve(world.request, {**world.request.shown["arguments"], **edited})
-
-    world.after(60, deed)
+    approve(shell, **edited)
     assert shell("gate", *EDITS) == 30
     assert ran() is None
 
 
 def test_a_text_that_no_argument_can_hold_is_not_run(shell: Shell) -> None:
-    world = shell.world
-
-    def deed() -> None:
-        world.server.approve(world.request, {**world.request.shown["arguments"], "zone": "a\0"})
-
-    world.after(60, deed)
+    approve(shell, zone="a\0")
     assert shell("gate", *EDITS) == 126
     assert (ran(), execution(shell)[0]) == (None, "not_run")
 
 
 def test_what_changed_beside_an_edit_does_not_run(shell: Shell) -> None:
-    world = shell.world
-
-    def deed() -> None:
-        script("act", "print('another')")
-        world.server.approve(world.request, {**world.request.shown["arguments"], "zone": "b"})
-
-    world.after(60, deed)
+    approve(shell, lambda: script("act", "print('another')"), zone="b")
     assert shell("gate", *EDITS) == 30
     assert "sha256" in execution(shell)[1]
 
@@ -350,7 +335,8 @@ def test_an_idempotent_command_may_run_again(shell: Shell) -> None:
     assert ran() is not None
 
 
-def test_a_result_that_cannot_be_sent_is_left_in_a_file(shell: Shell) -> None:
+def fails_in_an_outage(shell: Shell) -> None:
+    """Let the server go away as the command starts, which fails."""
     approve(shell)
     start = shell.world.server._start
 
@@ -360,6 +346,10 @@ def test_a_result_that_cannot_be_sent_is_left_in_a_file(shell: Shell) -> None:
 
     shell.world.server._start = start_and_go  # type: ignore[method-assign, assignment]
     script("act", "raise SystemExit(4)")
+
+
+def test_a_result_that_cannot_be_sent_is_left_in_a_file(shell: Shell) -> None:
+    fails_in_an_outage(shell)
     assert shell("gate", "--result-file", "left.json", "--", "act") == 4
     left = json.loads(Path("left.json").read_text())
     assert (left["id"], left["outcome"]) == (shell.world.request.shown["id"], "failed")
@@ -369,15 +359,7 @@ def test_a_result_that_cannot_be_sent_is_left_in_a_file(shell: Shell) -> None:
 def test_the_exit_code_stays_that_of_the_command_if_its_result_cannot_be_kept(
     shell: Shell,
 ) -> None:
-    approve(shell)
-    start = shell.world.server._start
-
-    def start_and_go(*args: Any) -> Any:
-        shell.world.outage(0, 10_000)
-        return start(*args)
-
-    shell.world.server._start = start_and_go  # type: ignore[method-assign, assignment]
-    script("act", "raise SystemExit(4)")
+    fails_in_an_outage(shell)
     assert shell("gate", "--result-file", "no/such/folder", "--", "act") == 4
     assert "--result-file" in shell.err
 

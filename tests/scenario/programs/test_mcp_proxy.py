@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -154,9 +154,8 @@ def is_open(port: int) -> bool:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Loopback() as door:
-        yield Bench(door, tmp_path)
+def bench(door: Loopback, tmp_path: Path) -> Bench:
+    return Bench(door, tmp_path)
 
 
 def texts(result: Any) -> str:

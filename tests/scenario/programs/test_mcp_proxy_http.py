@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,8 @@ from tests.support.programs.server import Record
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Loopback() as door:
-        yield Bench(door, tmp_path)
+def bench(door: Loopback, tmp_path: Path) -> Bench:
+    return Bench(door, tmp_path)
 
 
 def is_unknown(record: Record) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -34,9 +34,8 @@ CALL = {"title": "Deploy payments", "tool": "deploy", "arguments": {"env": "prod
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with Loopback() as door:
-        yield Bench(door, tmp_path)
+def bench(door: Loopback, tmp_path: Path) -> Bench:
+    return Bench(door, tmp_path)
 
 
 class Agent:
@@ -346,13 +345,6 @@ async def test_the_tools_say_what_they_take_and_give(bench: Bench) -> None:
     assert set(schema["required"]) == {"title", "tool", "arguments"}
     assert "context" not in schema["properties"]
     assert schema["properties"]["wait_seconds"]["maximum"] == 3600
-
-
-async def test_the_command_serves_on_the_standard_streams(bench: Bench) -> None:
-    parameters = StdioServerParameters(command=sys.executable, args=SERVER, env=bench.environment)
-    async with Client(parameters) as client:
-        told = await client.call_tool("request_approval", {**CALL, "wait_seconds": 0})
-        assert (told.structured_content or {})["status"] == "pending"
 
 
 @pytest.mark.parametrize("era", ERAS)
