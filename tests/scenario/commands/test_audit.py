@@ -14,8 +14,7 @@ from bot.commands.cli import FAILED, WRONG_SETTINGS, main
 from bot.records.approval import Decision, Status
 from bot.stores import Stores
 from tests.contract.builders import an_approval
-from tests.support.mongo import MongoServer
-from tests.support.stores import MongoStores, SqliteStores
+from tests.support.stores import SqliteStores
 
 APPROVAL = an_approval()
 
@@ -139,13 +138,3 @@ def test_one_of_both_is_asked_for(argv: list[str], capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         main(["audit", *argv], environ={})
     assert "--thread" in capsys.readouterr().err
-
-
-@pytest.mark.mongo
-@pytest.mark.parametrize("driver", ["motor", "pymongo"])
-def test_with_mongodb(driver: str, mongo_server: MongoServer) -> None:
-    uri = mongo_server.new_uri()
-    asyncio.run(fill_and_close(MongoStores(uri)))
-    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": driver}
-    lines = printed("--thread", APPROVAL.thread_id, **environ)
-    assert [line.split("  ")[1] for line in lines] == ["requested", "decided", "turn_failed"]

@@ -22,6 +22,7 @@ from bot.stores import Stores
 from storage.audit import AuditEntry
 from storage.chain import GENESIS, NO_KEY, PLAIN, Seal
 from storage.ledger import SEALED, open_form
+from storage.mongo import Driver
 from tests.contract.builders import an_approval, an_entry
 from tests.contract.spoiling import spoil
 from tests.support.mongo import MongoServer
@@ -61,15 +62,15 @@ def entries(first_ms: int = LONG_AGO) -> list[AuditEntry]:
 
 @dataclass(frozen=True)
 class Place:
-    """A database, and what was typed and said."""
+    """A database, its key, and what was typed and said."""
 
     environ: dict[str, str]
-    make: Callable[[], Stores]
-    make_keyed: Callable[[Seal], Stores] | None = None
+    make: Callable[[Seal], Stores]
+    key: str = ""
 
     def prepare(self, work: Callable[[Stores], Awaitable[None]]) -> None:
         async def run() -> None:
-            storage = self.make()
+            storage = self.make(Seal(self.key.encode()))
             await storage.open()
             try:
                 await work(storage)
@@ -80,8 +81,20 @@ class Place:
 
     def type(self, *argv: str, code: int = 0) -> list[str]:
         said: list[str] = []
-        assert main(["audit", *argv], environ=dict(self.environ), say=said.append) == code
+        environ = {**self.environ, "COUNTERSIGN_AUDIT_KEY": self.key}
+        assert main(["audit", *argv], environ=environ, say=said.append) == code
         return said
+
+
+def in_a_folder(folder: Path) -> Place:
+    environ = {"COUNTERSIGN_DATA_DIR": str(folder)}
+    return Place(environ, lambda seal: SqliteStores(folder, seal=seal))
+
+
+def on_a_server(server: MongoServer, driver: Driver = "pymongo") -> Place:
+    uri = server.new_uri()
+    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": driver}
+    return Place(environ, lambda seal: MongoStores(uri, driver=driver, seal=seal))
 
 
 async def fill(storage: Stores) -> None:
@@ -93,20 +106,8 @@ async def fill(storage: Stores) -> None:
 def empty_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """A database without a key, before anybody opened it."""
     if request.param == "sqlite":
-        environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "data")}
-
-        def embedded(seal: Seal) -> Stores:
-            return SqliteStores(tmp_path / "data", seal=seal)
-
-        return Place(environ, lambda: embedded(NO_KEY), embedded)
-    server: MongoServer = request.getfixturevalue("mongo_server")
-    uri = server.new_uri()
-    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
-
-    def shared(seal: Seal) -> Stores:
-        return MongoStores(uri, driver="pymongo", seal=seal)
-
-    return Place(environ, lambda: shared(NO_KEY), shared)
+        return in_a_folder(tmp_path / "data")
+    return on_a_server(request.getfixturevalue("mongo_server"))
 
 
 @pytest.fixture
@@ -124,10 +125,7 @@ def keyed_place(empty_place: Place) -> Place:
 
 def with_key(place: Place) -> Place:
     """The same database, opened with the key from now on."""
-    make = place.make_keyed
-    assert make is not None
-    environ = {**place.environ, "COUNTERSIGN_AUDIT_KEY": KEY}
-    return Place(environ, lambda: make(Seal(KEY.encode())), make)
+    return replace(place, key=KEY)
 
 
 def acts(lines: list[str]) -> list[str]:
@@ -255,8 +253,7 @@ def test_a_head_of_what_is_gone(place: Place, capsys: pytest.CaptureFixture[str]
 def test_entries_that_nobody_seals_are_told(
     mongo_server: MongoServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    uri = mongo_server.new_uri()
-    place = Place({"MONGODB_URI": uri}, lambda: MongoStores(uri, driver="motor"))
+    place = on_a_server(mongo_server, "motor")
     place.prepare(lambda storage: storage.audit.append(*entries(0)))
 
     assert place.type("verify", code=FAILED)[0].startswith("not sealed yet: 4, since 1970-01-02")
@@ -325,18 +322,18 @@ async def add_now(storage: Stores) -> None:
 def test_a_key_is_needed_where_there_was_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = tmp_path / "data"
-    environ = {"COUNTERSIGN_DATA_DIR": str(data), "COUNTERSIGN_AUDIT_KEY": KEY}
-    keyed = Place(environ, lambda: SqliteStores(data, seal=Seal(KEY.encode())))
+    without = in_a_folder(tmp_path / "data")
+    keyed = with_key(without)
     keyed.prepare(fill)
 
     assert keyed.type("verify")[0].startswith("T1: 4 entries verified")
-    without = Place({"COUNTERSIGN_DATA_DIR": str(data)}, keyed.make)
     without.type("verify", code=FAILED)
     assert "a key that is not in COUNTERSIGN_AUDIT_KEY" in capsys.readouterr().err
     without.type("prune", "--older-than", "99d", "--yes", code=FAILED)
-    assert "set COUNTERSIGN_AUDIT_KEY as it was" in capsys.readouterr().err
-    short = Place({**environ, "COUNTERSIGN_AUDIT_KEY": "short"}, keyed.make)
+    said = capsys.readouterr().err
+    assert "set COUNTERSIGN_AUDIT_KEY as it was" in said
+    assert Seal(KEY.encode()).alg.partition(":")[2] in said
+    short = replace(keyed, key="short")
     short.type("verify", code=WRONG_SETTINGS)
     assert "at least 32 bytes" in capsys.readouterr().err
 
@@ -424,9 +421,7 @@ def test_an_entry_inserted_without_the_key_is_never_sealed(
 
 @pytest.mark.mongo
 def test_i14_a_mark_that_is_no_hash_holds_up_nobody(mongo_server: MongoServer) -> None:
-    uri = mongo_server.new_uri()
-    environ = {"MONGODB_URI": uri, "COUNTERSIGN_AUDIT_KEY": KEY}
-    place = Place(environ, lambda: MongoStores(uri, driver="motor", seal=Seal(KEY.encode())))
+    place = with_key(on_a_server(mongo_server, "motor"))
     place.prepare(fill)
     place.prepare(lambda storage: plant(storage, [{**forged_row("forged:1"), "mac": "é"}]))
 
@@ -578,12 +573,8 @@ def test_an_emptied_audit_beside_approvals_is_a_fault(
 def test_i14_damage_to_the_newest_entry_stops_nobody(
     tmp_path: Path, harm: str, *, keyed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data, seal = tmp_path / "data", Seal(KEY.encode() if keyed else b"")
-    environ = {
-        "COUNTERSIGN_DATA_DIR": str(data),
-        **({"COUNTERSIGN_AUDIT_KEY": KEY} if keyed else {}),
-    }
-    place = Place(environ, lambda: SqliteStores(data, seal=seal))
+    place = in_a_folder(tmp_path / "data")
+    place = with_key(place) if keyed else place
     place.prepare(fill)
 
     async def damage(storage: Stores) -> None:
@@ -615,9 +606,7 @@ def test_i14_damage_to_the_newest_entry_stops_nobody(
 def test_i14_damage_to_the_record_of_a_chain_stops_nobody(
     mongo_server: MongoServer, harm: dict[str, object]
 ) -> None:
-    uri = mongo_server.new_uri()
-    environ = {"MONGODB_URI": uri, "COUNTERSIGN_MONGO_DRIVER": "pymongo"}
-    place = Place(environ, lambda: MongoStores(uri, driver="pymongo"))
+    place = on_a_server(mongo_server)
     place.prepare(fill)
 
     async def damage(storage: Stores) -> None:
@@ -628,14 +617,6 @@ def test_i14_damage_to_the_record_of_a_chain_stops_nobody(
     place.prepare(add_now)
 
     assert place.type("verify")[0].startswith("T1: 5 entries verified; head 5:")
-
-
-def test_a_key_that_is_missing_is_named(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    with_key(place).prepare(add_now)
-    place.type("prune", "--older-than", "99d", "--yes", code=FAILED)
-    said = capsys.readouterr().err
-    assert Seal(KEY.encode()).alg.partition(":")[2] in said
-    assert "set COUNTERSIGN_AUDIT_KEY as it was" in said
 
 
 def test_a_part_or_a_name_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,8 @@ import pytest
 
 from tests.scenario import agents
 from tests.support.halves import first
-from tests.support.stage import Stage, a_stage
+from tests.support.stage import APPROVE, Stage, a_stage
 
-APPROVE = "countersign:approve"
 AGENT = "tests.scenario.agents:ordering"
 
 
@@ -70,8 +69,7 @@ async def test_an_approved_call_waits_until_the_freeze_is_lifted_and_runs_once(
         await approved_in_vain(stage, card)
         assert "The shop is closed." in str(stage.cards()[0])
         if is_restarted:
-            await stage.stop_bot()
-            await stage.start_bot()
+            await stage.restart_bot()
             await stage.later(seconds=10)
             await stage.rest()
             assert agents.RAN == []

@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from bot.layout.action_ids import ActionId
+from slack_sandbox.workspace.people import ADA, OPS
 from tests.scenario import agents
 from tests.scenario.commands.test_freeze_held import APPROVE, asked, type_in
 from tests.scenario.people.test_commands import listed
-from tests.support.stage import Stage, Transport, a_stage
+from tests.support.stage import Stage, a_stage, write_policy
 
 AGENT = "tests.scenario.agents:ordering"
-POLICY = """version: 1
-groups: {{us: {{users: [{ada}]}}}}
+POLICY = f"""version: 1
+groups: {{us: {{users: [{ADA}]}}}}
 defaults: {{approve: [{{from: [us]}}]}}
-freeze: {{alert: {channel}}}
+freeze: {{alert: {OPS}}}
 rules: []
 default: {{ask: {{}}}}
 """
@@ -37,9 +36,8 @@ async def lifted_by_form(stage: Stage) -> None:
     await stage.sandbox.submit(stage.user("Mia"), view, values)
 
 
-@pytest.mark.parametrize("transport", ["socket", "http"])
-async def test_a_freeze_is_told_until_a_form_lifts_it(tmp_path: Path, transport: Transport) -> None:
-    async with a_stage(tmp_path, transport, COUNTERSIGN_AGENT=AGENT) as stage:
+async def test_a_freeze_is_told_until_a_form_lifts_it(tmp_path: Path) -> None:
+    async with a_stage(tmp_path, "http", COUNTERSIGN_AGENT=AGENT) as stage:
         card = await asked(stage)
         answer = await listed(stage, "Mia", "freeze The *shop* is closed.")
         assert answer["text"].endswith("No approved call is still running.")
@@ -67,23 +65,19 @@ async def test_a_freeze_is_told_until_a_form_lifts_it(tmp_path: Path, transport:
 async def test_a_freeze_of_the_command_line_is_told_in_the_policys_channel(
     tmp_path: Path,
 ) -> None:
-    policy = tmp_path / "policy.yaml"
-    async with a_stage(tmp_path, "socket") as stage:
-        channel = stage.channel
-        await stage.stop_bot()
-        policy.write_text(POLICY.format(ada=stage.user("Ada"), channel=channel))
-        await stage.start_bot(COUNTERSIGN_POLICY=str(policy), COUNTERSIGN_AGENT=AGENT)
+    path = write_policy(tmp_path, POLICY)
+    environ = {"COUNTERSIGN_POLICY": path, "COUNTERSIGN_AGENT": AGENT}
+    async with a_stage(tmp_path, "socket", **environ) as stage:
         await type_in(tmp_path / "data", "freeze", "The shop is closed.")
         for _ in range(2):
             await stage.tick()
             await stage.rest()
-        await stage.stop_bot()
-        await stage.start_bot()
+        await stage.restart_bot()
         await stage.tick()
         await stage.rest()
         (alert,) = alerts(stage)
         assert "The shop is closed." in str(alert["blocks"])
-        await stage.sandbox.command(stage.user("Mia"), channel, "/countersign", "unfreeze")
+        await stage.command("Mia", "unfreeze")
         await lifted_by_form(stage)
         await stage.until(lambda: "lifted the freeze of everything" in str(alerts(stage)))
         assert len(alerts(stage)) == 1

@@ -7,7 +7,6 @@ import inspect
 import selectors
 import subprocess
 import sys
-import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,10 +19,9 @@ from bot.http.server import INTAKE_S
 from bot.main import start
 from bot.slack.app import STOP_PATIENCE
 from bot.tasks import CANCEL_S, CLOSE_S
-from slack_sandbox.server import Sandbox
-from tests.support.pace import brisk, brisk_seconds
+from tests.support.pace import brisk
 from tests.support.ports import free_port
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, Transport
+from tests.support.stage import Stage, Transport, a_sandbox
 from tests.support.stores import SqliteStores
 
 PROMISED_S = 10.0
@@ -131,19 +129,12 @@ async def ask(session: aiohttp.ClientSession, port: str, path: str) -> None:
 async def stop_while_all_hangs(loop: SkippingLoop, transport: Transport) -> float:
     """Start a bot, let everything hang, and stop it; return how many seconds the stop waited."""
     ports = {"COUNTERSIGN_PORT": str(free_port()), "COUNTERSIGN_METRICS_PORT": str(free_port())}
-    sandbox = Sandbox(
-        clock=time.time,
-        pace=brisk_seconds,
-        signing_secret=SECRET,
-        bot_token=BOT_TOKEN,
-        app_token=APP_TOKEN,
-    )
+    sandbox = a_sandbox()
     settings = Stage(sandbox=sandbox, transport=transport, environ=ports).settings
     asked, stack = Asked(), AsyncExitStack()
     storage: Any = Silent(SqliteStores(None), asked)
     async with aiohttp.ClientSession() as session, AsyncExitStack() as around:
-        around.push_async_callback(sandbox.stop)
-        await sandbox.start()
+        await around.enter_async_context(sandbox)
         bot = await start(settings(), stack, outside=replace(brisk(), storage=storage))
         await bot.tasks.idle()
         asked.is_silent = True

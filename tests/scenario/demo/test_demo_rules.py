@@ -30,11 +30,6 @@ async def ask(stage: Stage, channel: str) -> None:
     await stage.say("Rosa", f"@countersign {EXAMPLES[channel]}")
 
 
-async def command(stage: Stage, text: str) -> None:
-    """Type a command as Ada in the channel."""
-    await stage.sandbox.command(stage.user("Ada"), stage.channel, "/countersign", text)
-
-
 async def test_batches(stage: Stage) -> None:
     await ask(stage, "#batches")
     await stage.click("Ada", await stage.card(word="5 refunds"), ActionId.APPROVE_ALL)
@@ -86,9 +81,9 @@ async def test_override(stage: Stage) -> None:
 async def test_freeze(stage: Stage) -> None:
     await ask(stage, "#freeze")
     card = await stage.card(word=APPROVE)
-    await command(stage, "freeze #freeze wild")
+    await stage.command("Ada", "freeze #freeze wild")
     await stage.card(word="Frozen by")
     await stage.click("Ada", card, APPROVE)
     await stage.card(word="nothing starts")
-    await command(stage, "unfreeze mended")
+    await stage.command("Ada", "unfreeze mended")
     await stage.card(word="Approved")

@@ -32,8 +32,9 @@ async def test_a_tool_is_called_as_it_is_typed(tmp_path: Path) -> None:
         await stage.say("Rosa", "@countersign hello")
         text = await stage.said("no key is needed")
         assert 'rotate name="…"' in text
-        await stage.say("Rosa", '@countersign rotate name="the office" days=7')
-        card = await stage.card(word=ActionId.APPROVE)
+        card = await stage.asked(
+            '@countersign rotate name="the office" days=7', word=ActionId.APPROVE
+        )
         assert "Rotate the key the office" in str(card)
         await stage.click("Ada", card, ActionId.APPROVE)
         await stage.said("the office lasts 7 days")

@@ -57,8 +57,7 @@ class Visit:
         assert buttons(card) == []
 
     async def restart(self) -> None:
-        await self.stage.stop_bot()
-        await self.stage.start_bot()
+        await self.stage.restart_bot()
 
 
 def filled(view: dict[str, Any], typed: dict[str, str]) -> dict[str, str]:
