@@ -10,8 +10,7 @@ import pytest
 
 from bot.layout.action_ids import ActionId
 from slack_sandbox.blockkit.rules import message_errors
-from tests.scenario.test_main_job import APPROVE, values_of
-from tests.support.stage import Stage, a_stage, buttons
+from tests.support.stage import APPROVE, Stage, a_stage, buttons, values_of
 
 DEPLOY = "@countersign deploy payments 1.4.2 to production"
 
@@ -37,8 +36,7 @@ async def ask(stage: Stage, card: dict[str, Any], text: str) -> None:
 
 
 async def test_the_agents_answer_stands_on_the_card(stage: Stage) -> None:
-    await stage.say("Rosa", DEPLOY)
-    card = await stage.card(word=APPROVE)
+    card = await stage.asked(DEPLOY, word=APPROVE)
     await ask(stage, card, "What does this replace?")
     card = await stage.card(word="A (agent):")
     await stage.rest()

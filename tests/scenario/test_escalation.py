@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stage import Stage, a_stage, buttons
-
-APPROVE = "countersign:approve"
-ADA, BEN = "U0ADALINDQ", "U0BENOKAFO"
+from slack_sandbox.workspace.people import ADA, BEN
+from tests.support.stage import APPROVE, Stage, a_stage, buttons
 
 
-@pytest.fixture(params=["socket", "http"])
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     settings = {
         "COUNTERSIGN_APPROVERS": ADA,
         "COUNTERSIGN_REMIND_AFTER": "20m",
@@ -22,8 +20,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         "COUNTERSIGN_ESCALATE_TO": BEN,
         "COUNTERSIGN_EXPIRE_AFTER": "2h",
     }
-    async with a_stage(tmp_path, request.param, **settings) as opened:
-        assert (opened.user("Ada"), opened.user("Ben")) == (ADA, BEN)
+    async with a_stage(tmp_path, "socket", **settings) as opened:
         yield opened
 
 
@@ -46,8 +43,7 @@ async def after(stage: Stage, minutes: int, pattern: str, posts: int) -> None:
 
 
 async def test_the_ladder(stage: Stage) -> None:
-    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-    card = await stage.card(word=APPROVE)
+    card = await stage.asked("@countersign deploy payments 1.4.2 to production", word=APPROVE)
     await stage.click("Ben", card, APPROVE)
     await stage.whispered("Ben", "Until then, <@U0ADALINDQ> can")
 
@@ -73,8 +69,7 @@ async def test_the_ladder(stage: Stage) -> None:
 
 
 async def test_an_expiry_is_told_once_below_the_card(stage: Stage) -> None:
-    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-    await stage.card(word=APPROVE)
+    await stage.asked("@countersign deploy payments 1.4.2 to production", word=APPROVE)
     await after(stage, 21, "Still waiting for you", 1)
     await after(stage, 30, "Still undecided", 2)
     await stage.later(hours=2)
@@ -86,13 +81,11 @@ async def test_an_expiry_is_told_once_below_the_card(stage: Stage) -> None:
 
 async def test_a_restart_after_a_lost_answer(stage: Stage) -> None:
     """The message took effect, its answer was lost, and the bot is another one now."""
-    await stage.say("Rosa", "@countersign deploy payments 1.4.2 to production")
-    await stage.card(word=APPROVE)
+    await stage.asked("@countersign deploy payments 1.4.2 to production", word=APPROVE)
     stage.sandbox.faults.add("lost_answer", "chat.postMessage", times=1)
     await stage.later(minutes=51)
     await stage.until_retried(lambda: mentions(stage) != [])
-    await stage.stop_bot()
-    await stage.start_bot()
+    await stage.restart_bot()
     await stage.later(minutes=1)
     calls = stage.sandbox.calls
     await stage.until_retried(lambda: "conversations.replies" in {call.method for call in calls})

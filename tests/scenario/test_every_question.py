@@ -14,12 +14,10 @@ from agents import ApprovalResult
 from bot.words import say
 from tests.scenario import asking
 from tests.scenario.asking import RAN
-from tests.scenario.test_main_job import values_of
-from tests.support.stage import Stage, a_stage, buttons
+from tests.support.stage import APPROVE, EDIT, REJECT, Stage, a_stage, buttons
 
 Open = Callable[[str], AbstractAsyncContextManager[tuple[Stage, str]]]
 
-APPROVE, REJECT, EDIT = "countersign:approve", "countersign:reject", "countersign:edit"
 ANSWER, CHOOSE, ACCEPT = "countersign:answer", "countersign:choose", "countersign:accept"
 RESPOND, IGNORE = "countersign:respond", "countersign:ignore"
 MORE = "countersign:more"
@@ -41,11 +39,9 @@ def opened(tmp_path: Path) -> Open:
     return open_one
 
 
-async def fill(stage: Stage, user: str, values: dict[str, Any], **labels: str) -> dict[str, Any]:
+async def fill(stage: Stage, user: str, values: dict[str, Any]) -> dict[str, Any]:
     """Submit the newest modal of a person."""
-    view = await stage.modal(user)
-    filled = {**values_of(view, **labels), **values} if labels else values
-    return await stage.sandbox.submit(stage.user(user), view, filled)
+    return await stage.sandbox.submit(stage.user(user), await stage.modal(user), values)
 
 
 def errors_of(outcome: dict[str, Any]) -> dict[str, str]:
@@ -123,17 +119,7 @@ async def test_choice_by_reply_and_a_reply_that_is_none(opened: Open) -> None:
 async def test_none_of_the_options(opened: Open) -> None:
     async with opened("choose") as (stage, _):
         card = await stage.card(word="Where to?")
-        menu = next(
-            element
-            for row in card["blocks"]
-            for element in row.get("elements", ())
-            if "options" in element
-        )
-        (none,) = [
-            option["value"] for option in menu["options"] if option["value"].startswith(REJECT)
-        ]
-        rosa = stage.user("Rosa")
-        await stage.sandbox.click(rosa, stage.channel, card["ts"], MORE, selected_option=none)
+        await stage.choose("Rosa", card, REJECT)
         await fill(stage, "Rosa", {"reason": "I stay at home."})
         await stage.said("Good")
         assert "stay at home" in str(await final(stage, "None chosen"))
@@ -287,17 +273,26 @@ async def test_stage_stops(opened: Open) -> None:
         await final(stage, "Rejected by")
 
 
-# ---- graphs --------------------------------------------------------------------------------------
-
-
-async def test_graph_asks_for_a_text(opened: Open) -> None:
-    async with opened("graph_text") as (stage, ts):
-        card = await stage.card(word="How shall it be called?")
-        assert "Untitled" in str(card)
+@pytest.mark.parametrize(
+    ("agent", "asked", "words", "said"),
+    [
+        ("graph_text", "How shall it be called?", "Fox", "You said 'Fox'"),
+        ("graph_few", "Which size?", "m", "You said 'M'"),
+        ("free", "What colour?", "Blue", "Got Blue"),
+        ("plain", "What is your name?", "Blue", "Got Blue"),
+    ],
+)
+async def test_a_reply_answers(opened: Open, agent: str, asked: str, words: str, said: str) -> None:
+    async with opened(agent) as (stage, ts):
+        card = await stage.card(word=asked)
+        assert ("Untitled" in str(card)) == (agent == "graph_text")
         assert "xyz" not in str(card)
-        await stage.say("Rosa", "Fox", thread_ts=ts)
-        await stage.said("You said 'Fox'")
-        assert RAN == ["Fox"]
+        await stage.say("Rosa", words, thread_ts=ts)
+        await stage.said(said)
+        await final(stage, "Answered")
+
+
+# ---- graphs --------------------------------------------------------------------------------------
 
 
 async def test_graph_asks_yes_or_no(opened: Open) -> None:
@@ -318,13 +313,6 @@ async def test_graph_asks_for_a_number(opened: Open) -> None:
         await stage.say("Rosa", "12", thread_ts=ts)
         await stage.said("You said 12")
         assert RAN == [12]
-
-
-async def test_graph_asks_for_one_of_few(opened: Open) -> None:
-    async with opened("graph_few") as (stage, ts):
-        await stage.card(word="Which size?")
-        await stage.say("Rosa", "m", thread_ts=ts)
-        await stage.said("You said 'M'")
 
 
 async def test_graph_asks_for_a_list(opened: Open) -> None:
@@ -406,15 +394,6 @@ async def test_graph_is_stopped_at_a_breakpoint(opened: Open) -> None:
 
 
 # ---- infos of their own --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("agent", ["free", "plain"])
-async def test_text_answers_an_info_of_its_own(opened: Open, agent: str) -> None:
-    async with opened(agent) as (stage, ts):
-        await stage.card(word=ANSWER)
-        await stage.say("Rosa", "Blue", thread_ts=ts)
-        await stage.said("Got Blue")
-        await final(stage, "Answered")
 
 
 async def test_program_has_to_answer_and_nothing_breaks(opened: Open) -> None:

@@ -69,8 +69,7 @@ async def test_i2_a_price_that_moved_is_asked_on_a_new_card(tmp_path: Path) -> N
     PRICES[:] = [10]
     path = "tests.scenario.test_graph_gated:moves"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
-        await stage.say("Rosa", "@countersign go")
-        old = await stage.card(word="Pay 10?")
+        old = await stage.asked("@countersign go", word="Pay 10?")
         PRICES[:] = [30]
         await stage.click("Ada", old, "countersign:approve")
         new = await stage.card(number=2, word="Pay 30?")
@@ -106,8 +105,8 @@ async def test_i4_a_step_whose_error_is_no_text_ends_its_turn(
     RAN.clear()
     path = "tests.scenario.test_graph_gated:fails_on_a_file"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
-        await stage.say("Rosa", "@countersign go")
-        await stage.click("Ada", await stage.card(word="Continue with"), "countersign:approve")
+        card = await stage.asked("@countersign go", word="Continue with")
+        await stage.click("Ada", card, "countersign:approve")
         await stage.until(lambda: RAN == ["deploy"])
         await stage.rest()
         stage.clock.forward(minutes=1)
@@ -123,8 +122,7 @@ async def test_i4_a_question_that_is_no_text_is_asked(tmp_path: Path) -> None:
     PRICES[:] = ["10 \udcff"]
     path = "tests.scenario.test_graph_gated:moves"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
-        await stage.say("Rosa", "@countersign go")
-        card = await stage.card(word="Pay 10 \ufffd?")
+        card = await stage.asked("@countersign go", word="Pay 10 \ufffd?")
         await stage.click("Ada", card, "countersign:approve")
         await stage.said("paid 10 \ufffd")
 
@@ -133,8 +131,8 @@ async def test_a_stop_at_a_breakpoint_does_not_sound_like_a_failure(tmp_path: Pa
     RAN.clear()
     path = "tests.scenario.test_graph_gated:works"
     async with a_stage(tmp_path, "socket", COUNTERSIGN_AGENT=path) as stage:
-        await stage.say("Rosa", "@countersign go")
-        await stage.click("Ada", await stage.card(word="Continue with"), "countersign:reject")
+        card = await stage.asked("@countersign go", word="Continue with")
+        await stage.click("Ada", card, "countersign:reject")
         view = await stage.modal("Ada")
         await stage.sandbox.submit(
             stage.user("Ada"), view, {"canned": "other", "reason": "Not today"}

@@ -16,9 +16,9 @@ from bot.errors import FaultyPolicyError, InvalidSettingsError, SettingsError
 from bot.main import listen_to_hangups, start
 from bot.policy.current import LoadedPolicy
 from bot.slack.connect import reach_slack
-from tests.support.stage import Stage, a_stage
+from slack_sandbox.workspace.people import ADA
+from tests.support.stage import UNREACHABLE, Stage, a_stage, write_policy
 
-ADA = "U0ADALINDQ"
 GOOD = f"""\
 version: 1
 groups:
@@ -28,19 +28,12 @@ rules: []
 default: {{ask: {{}}}}
 """
 BAD = GOOD.replace("from: [ops]", "from: [oops]")
-UNREACHABLE = {
-    "COUNTERSIGN_MODEL": "demo",
-    "SLACK_BOT_TOKEN": "xoxb-1",
-    "SLACK_SIGNING_SECRET": "s" * 32,
-    "SLACK_API_URL": "http://127.0.0.1:9/",
-}
 GONE = GOOD.replace(ADA, "U0NOBODY99")
 
 
 async def acts(stage: Stage) -> list[str]:
     """The actions that are on record without a thread."""
-    assert stage.bot is not None
-    entries = await stage.bot.sweep.storage.audit.of_thread("", limit=100)
+    entries = await stage.storage.audit.of_thread("", limit=100)
     return [entry.action for entry in entries if entry.action.startswith("policy_")]
 
 
@@ -67,21 +60,17 @@ def policy_of(stage: Stage) -> LoadedPolicy:
 async def test_a_bot_with_a_faulty_policy_does_not_start(
     text: str, words: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text(text, encoding="utf-8")
+    path = write_policy(tmp_path, text)
     with pytest.raises(FaultyPolicyError) as caught:
-        async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=str(path)):
+        async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=path):
             pass
     assert words in str(caught.value)
 
 
 async def test_faults_of_the_policy_are_told_before_the_network_is_used(tmp_path: Path) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text(BAD, encoding="utf-8")
-    data = str(tmp_path / "data")
-    settings = Settings.load(
-        {**UNREACHABLE, "COUNTERSIGN_POLICY": str(path), "COUNTERSIGN_DATA_DIR": data}
-    )
+    path, data = write_policy(tmp_path, BAD), str(tmp_path / "data")
+    environ = {"COUNTERSIGN_POLICY": path, "COUNTERSIGN_DATA_DIR": data}
+    settings = Settings.load({**UNREACHABLE, **environ})
     async with AsyncExitStack() as stack:
         with pytest.raises(FaultyPolicyError, match="no group named 'oops'"):
             await start(settings, stack)
@@ -123,21 +112,20 @@ async def test_a_bot_whose_policy_is_not_there_does_not_start(tmp_path: Path) ->
 
 
 async def test_a_signal_reads_the_file_again_and_a_faulty_one_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "policy.yaml"
-    path.write_text(GOOD, encoding="utf-8")
-    async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=str(path)) as stage:
+    path = write_policy(tmp_path, GOOD)
+    async with a_stage(tmp_path, "http", COUNTERSIGN_POLICY=path) as stage:
         policy, first = policy_of(stage), policy_of(stage).hash
         assert await acts(stage) == ["policy_loaded"]
         async with AsyncExitStack() as stack:
             assert stage.bot is not None
             listen_to_hangups(stage.bot, stack)
             stage.clock.forward(seconds=1)
-            path.write_text(BAD, encoding="utf-8")
+            write_policy(tmp_path, BAD)
             os.kill(os.getpid(), signal.SIGHUP)
             await until(lambda: "oops" in policy.faults)
             assert policy.hash == first
             stage.clock.forward(seconds=1)
-            path.write_text(GOOD.replace("rules", "# new\nrules"), encoding="utf-8")
+            write_policy(tmp_path, GOOD.replace("rules", "# new\nrules"))
             os.kill(os.getpid(), signal.SIGHUP)
             await until(lambda: policy.hash != first)
         assert policy.faults == ""

@@ -18,27 +18,33 @@ from bot.commands.cli import main
 from bot.demo.patterns.programs import SCRIPTS, Script
 from bot.records.programs import ProgramScope, new_key
 from countersign_client import AsyncCountersign, Rejected, text_for_model
-from tests.scenario.test_main_job import values_of
 from tests.support.ports import free_port
 from tests.support.programs.keys import add_program
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, Stage, a_stage
+from tests.support.stage import (
+    APP_TOKEN,
+    APPROVE,
+    BOT_TOKEN,
+    EDIT,
+    REJECT,
+    Stage,
+    a_stage,
+    values_of,
+    write_policy,
+)
 
-APPROVE, REJECT = "countersign:approve", "countersign:reject"
-EDIT = "countersign:edit"
 ROOT = Path(__file__).parents[2]
 CALL: dict[str, Any] = {"service": "payments", "version": "1.4.2"}
 
 
 async def a_key(stage: Stage, owner: str = "Olga", **changes: Any) -> str:
     """Make the program `ci` and its key."""
-    assert stage.bot is not None
     known = {
         "team_id": stage.sandbox.workspace.team_id,
         "owner_id": stage.user(owner),
         "channels": (stage.channel,),
         **changes,
     }
-    return await add_program(stage.bot.storage, "ci", now_ms=stage.clock(), **known)
+    return await add_program(stage.storage, "ci", now_ms=stage.clock(), **known)
 
 
 async def until_open(url: str) -> None:
@@ -61,8 +67,7 @@ async def a_door(
     port = free_port()
     async with a_stage(tmp_path, "socket", COUNTERSIGN_API_PORT=str(port), **environ) as stage:
         key = await a_key(stage, owner="Rosa", scopes=scopes)
-        await stage.stop_bot()
-        await stage.start_bot()
+        await stage.restart_bot()
         url = f"http://127.0.0.1:{port}"
         await until_open(url)
         yield stage, url, key
@@ -100,9 +105,7 @@ async def test_a_rejection_reaches_the_program_with_its_reason(tmp_path: Path) -
         )
         card = await stage.card(word=APPROVE)
         await stage.click("Ada", card, REJECT)
-        view = await stage.modal("Ada")
-        values = values_of(view, **{"in your own words": "Not today."})
-        await stage.sandbox.submit(stage.user("Ada"), view, values)
+        await stage.fill("Ada", in_your_own_words="Not today.")
         with pytest.raises(Rejected) as refusal:
             await asking
         assert "Not today." in text_for_model(refusal.value)
@@ -125,8 +128,7 @@ async def test_nobody_reads_what_people_write_under_a_card(
         await stage.whispered("Ben", told)
         await stage.rest()
         assert len(stage.sandbox.ephemerals(stage.user("Ada"))) == 1
-        assert stage.bot is not None
-        assert await stage.bot.storage.threads.collection.count({}) == 0
+        assert await stage.storage.threads.collection.count({}) == 0
 
 
 async def test_a_request_outlives_a_restart_of_the_bot(tmp_path: Path) -> None:
@@ -134,8 +136,7 @@ async def test_a_request_outlives_a_restart_of_the_bot(tmp_path: Path) -> None:
         made = await program.create("Deploy", key="k", tool="deploy", arguments=CALL)
         waiting = asyncio.create_task(program.wait(made))
         card = await stage.card(word=APPROVE)
-        await stage.stop_bot()
-        await stage.start_bot()
+        await stage.restart_bot()
         await stage.click("Ada", card, APPROVE)
         assert (await waiting).status == "approved"
 
@@ -163,10 +164,9 @@ default: {ask: {}}
 
 async def test_a_rule_decides_for_programs_only_if_it_names_them(tmp_path: Path) -> None:
     """Checks 10 and 11."""
-    path = tmp_path / "policy.yaml"
-    path.write_text(POLICY, encoding="utf-8")
+    path = write_policy(tmp_path, POLICY)
     async with (
-        a_door(tmp_path, COUNTERSIGN_POLICY=str(path)) as (stage, url, key),
+        a_door(tmp_path, COUNTERSIGN_POLICY=path) as (stage, url, key),
         AsyncCountersign(url, key) as program,
     ):
         allowed = await program.create("Lint", key="k1", tool="lint", arguments={})

@@ -16,9 +16,18 @@ from pydantic_ai.models import Model
 from agents import Agent, ChatModelAgent, ScriptedModel, follow_up_tool, tool
 from agents.models import Turn, call, say
 from bot.audit.report import json_line, story
-from tests.scenario.test_main_job import APPROVE, EDIT, REJECT, values_of
 from tests.support.logs import logged
-from tests.support.stage import APP_TOKEN, BOT_TOKEN, SECRET, Stage, a_stage, buttons
+from tests.support.stage import (
+    APP_TOKEN,
+    APPROVE,
+    BOT_TOKEN,
+    EDIT,
+    REJECT,
+    SECRET,
+    Stage,
+    a_stage,
+    buttons,
+)
 
 RAN: list[tuple[str, ...]] = []
 
@@ -148,12 +157,9 @@ def is_reveal(method: str, args: object) -> bool:
 
 async def put_on_record(stage: Stage) -> str:
     """The audit of all threads, as it is stored and as it is printed."""
-    assert stage.bot is not None
-    storage = stage.bot.storage
     entries = []
     for message in stage.messages():
-        thread_id = f"{stage.sandbox.workspace.team_id}:{stage.channel}:{message['ts']}"
-        entries += await story(storage, thread_id=thread_id)
+        entries += await story(stage.storage, thread_id=stage.thread_id(message["ts"]))
     assert entries
     return "\n".join(f"{entry} {json_line(entry)}" for entry in entries)
 
@@ -186,11 +192,10 @@ async def assert_nothing_leaked(stage: Stage, log: io.StringIO) -> None:
     ] == []
 
 
-async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
-    stage: Stage, log: io.StringIO
-) -> None:
-    await stage.say("Rosa", f"@countersign rotate it, the old password is {ASKED} {NO_MATTER}")
-    card = await stage.card(word=APPROVE)
+async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) -> None:
+    card = await stage.asked(
+        f"@countersign rotate it, the old password is {ASKED} {NO_MATTER}", word=APPROVE
+    )
     assert "hidden as “•••• redacted”" in str(card)
     assert "db" in str(card)
 
@@ -207,9 +212,7 @@ async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
     await stage.click("Ada", card, EDIT)
     ada = stage.user("Ada")
     await stage.until(lambda: "redacted" in str(stage.sandbox.open_views(ada)[-1:]))
-    view = await stage.modal("Ada")
-    changed = values_of(view, note=f"password={EDITED}")
-    assert "errors" not in await stage.sandbox.submit(stage.user("Ada"), view, changed)
+    assert "errors" not in await stage.fill("Ada", note=f"password={EDITED}")
     await stage.said("Done")
     assert len(RAN) == 1
     name, password, note, settings = RAN[0]
@@ -220,20 +223,14 @@ async def test_planted_secrets_leave_no_trace(  # noqa: PLR0915 - one long story
     assert "redacted" in str(final)
 
     # Rejected, with a secret in the reason; then a tool that fails, and says too much.
-    await stage.say("Rosa", "@countersign once more")
-    second = await stage.card(number=2, word=REJECT)
+    second = await stage.asked("@countersign once more", number=2, word=REJECT)
     await stage.click("Ada", second, REJECT)
-    view = await stage.modal("Ada")
-    reason = f"the password is {REASON}"
-    await stage.sandbox.submit(
-        stage.user("Ada"), view, values_of(view, **{"in your own words": reason})
-    )
+    await stage.fill("Ada", in_your_own_words=f"the password is {REASON}")
     await stage.said("It broke")
     assert len(RAN) == 1
 
     # A question with a secret, answered with a secret.
-    await stage.say("Rosa", "@countersign and now?")
-    third = await stage.card(number=3)
+    third = await stage.asked("@countersign and now?", number=3)
     assert "redacted" in str(third)
     await stage.say("Rosa", f"@countersign my pwd={ANSWER}", thread_ts=third["thread_ts"])
     await stage.said("You said")
@@ -247,12 +244,8 @@ async def test_a_fault_of_the_agent_leaves_no_trace(stage: Stage, log: io.String
     log.seek(0)
     await stage.start_bot(COUNTERSIGN_AGENT="tests.scenario.test_secrets:broken")
     await stage.say("Rosa", f"@countersign go, password={ASKED}")
-    bot = stage.bot
-    assert bot is not None
     for _ in range(12):
-        await bot.tasks.idle()
-        stage.clock.forward(minutes=10)
-        await stage.tick()
+        await stage.later(minutes=10)
     await stage.said("couldn't finish")
     assert "ModelError: RuntimeError" in log.getvalue()
     await assert_nothing_leaked(stage, log)

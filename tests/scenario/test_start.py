@@ -10,15 +10,9 @@ import pytest
 from bot.config.settings import Settings
 from bot.errors import SettingsError
 from bot.main import Outside, start
+from slack_sandbox.workspace.people import ADA
+from tests.support.stage import UNREACHABLE
 from tests.support.stores import SqliteStores
-
-NOT_THERE = {
-    "COUNTERSIGN_APPROVERS": "U0ADALINDQ",
-    "COUNTERSIGN_MODEL": "demo",
-    "SLACK_BOT_TOKEN": "xoxb-1",
-    "SLACK_SIGNING_SECRET": "s" * 32,
-    "SLACK_API_URL": "http://127.0.0.1:9/",
-}
 
 
 @pytest.mark.parametrize(
@@ -32,7 +26,7 @@ async def test_a_start_says_what_it_waits_for(
     async with AsyncExitStack() as stack:
         with pytest.raises(SettingsError):
             await start(
-                Settings.load({**NOT_THERE, **more}),
+                Settings.load({**UNREACHABLE, "COUNTERSIGN_APPROVERS": ADA, **more}),
                 stack,
                 outside=Outside(storage=SqliteStores(None)),
             )

@@ -14,7 +14,8 @@ from standardwebhooks import Webhook
 
 from bot.layout.action_ids import ActionId
 from bot.records.programs import ProgramScope
-from tests.scenario.test_programs_ask import APPROVE, a_door, until_open
+from slack_sandbox.workspace.people import ADA, OPS, ROSA
+from tests.scenario.test_programs_ask import APPROVE, a_door
 from tests.support.stage import Stage
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
@@ -22,7 +23,7 @@ QUICK_S = 0.2
 """Most processor time of an answer to a webhook, of the bot and its caller, in seconds."""
 
 
-def agents_file(tmp_path: Path, channel: str, owner: str) -> str:
+def agents_file(tmp_path: Path) -> str:
     secret = tmp_path / "pager"
     secret.write_text(SECRET)
     path = tmp_path / "countersign.yaml"
@@ -33,8 +34,8 @@ agents:
   ops: {{use: "tests.scenario.agents:sender", channels: ["*"]}}
 triggers:
   pager:
-    channel: {channel}
-    owner: {owner}
+    channel: {OPS}
+    owner: {ROSA}
     verify: {{kind: standard-webhooks, secret_file: {secret}}}
     title: "Alert: {{alert.name}}"
     text: "{{alert.text}}"
@@ -103,11 +104,8 @@ async def test_a_program_starts_an_agent_and_its_owner_approves_nothing(tmp_path
 
 async def test_a_webhook_starts_an_agent_within_200_ms(tmp_path: Path) -> None:
     """Checks 49 and 51."""
-    async with a_door(tmp_path) as (stage, url, _):
-        await stage.stop_bot()
-        path = agents_file(tmp_path, stage.channel, stage.user("Rosa"))
-        await stage.start_bot(COUNTERSIGN_AGENTS_FILE=path)
-        await until_open(url)
+    path = agents_file(tmp_path)
+    async with a_door(tmp_path, COUNTERSIGN_AGENTS_FILE=path) as (stage, url, _):
         at = f"{url}/v1/triggers/pager"
         async with httpx.AsyncClient() as http:
             refused = [
@@ -136,12 +134,8 @@ async def test_a_webhook_starts_an_agent_within_200_ms(tmp_path: Path) -> None:
 
 async def test_its_owner_lets_a_held_trigger_run_again(tmp_path: Path) -> None:
     """9, row 22."""
-    async with a_door(tmp_path) as (stage, url, _):
-        await stage.stop_bot()
-        path = agents_file(tmp_path, stage.channel, stage.user("Rosa"))
-        ada = stage.user("Ada")
-        await stage.start_bot(COUNTERSIGN_AGENTS_FILE=path, COUNTERSIGN_APPROVERS=ada)
-        await until_open(url)
+    environ = {"COUNTERSIGN_AGENTS_FILE": agents_file(tmp_path), "COUNTERSIGN_APPROVERS": ADA}
+    async with a_door(tmp_path, **environ) as (stage, url, _):
         async with httpx.AsyncClient(base_url=url) as http:
 
             async def fire(number: int) -> int:

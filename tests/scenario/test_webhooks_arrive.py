@@ -36,9 +36,8 @@ async def test_41_a_decision_arrives_signed(tmp_path: Path) -> None:
             AsyncCountersign(url, key) as program,
             ClientSession(headers={"Authorization": f"Bearer {key}"}) as http,
         ):
-            assert stage.bot is not None
             await update(
-                stage.bot.storage.programs.programs,
+                stage.storage.programs.programs,
                 program_id("ci"),
                 lambda known: known.changed(callback_hosts=(place,)),
             )
