@@ -224,13 +224,13 @@ async def test_a_document_that_is_missing_is_named(tasks: Tasks) -> None:
         await update(tasks, "gone", lambda task: task.changed(rank=1))
 
 
-@pytest.mark.parametrize("text", ["\ud800"])
-async def test_what_no_database_holds_is_refused(tasks: Tasks, text: str) -> None:
+@pytest.mark.parametrize("changes", [{"owner": "\ud800"}, {"notes": ("\ud800",)}, {"rank": 2**70}])
+async def test_what_no_database_holds_is_refused(tasks: Tasks, changes: dict[str, Any]) -> None:
     with pytest.raises(RecordRefusedError):
-        await tasks.insert(a_task(owner=text))
+        await tasks.insert(a_task(**changes))
     await tasks.insert(a_task())
     with pytest.raises(RecordRefusedError):
-        await update(tasks, "t1", lambda task: task.changed(notes=(text,)))
+        await update(tasks, "t1", lambda task: task.changed(**changes))
 
 
 async def test_free_text_is_stored_whatever_is_in_it(database: Any) -> None:
