@@ -27,17 +27,17 @@ class Shell:
         self.stdin = b""
         self.out = self.err = ""
 
-    def __call__(self, *argv: str) -> int:
+    def __call__(self, *argv: str, **given: Any) -> int:
         """Call the command line; give its exit code."""
         out, err = io.StringIO(), io.StringIO()
-        process = Process(
-            environ=self.environ,
-            stdin=io.BytesIO(self.stdin),
-            stdout=out,
-            stderr=err,
-            connect=lambda patience: self.world.client(patience=patience),
-        )
-        code = main(argv, process)
+        usual = {
+            "environ": self.environ,
+            "stdin": io.BytesIO(self.stdin),
+            "stdout": out,
+            "stderr": err,
+            "connect": lambda patience: self.world.client(patience=patience),
+        }
+        code = main(argv, Process(**{**usual, **given}))
         self.out, self.err = out.getvalue(), err.getvalue()
         assert KEY not in self.out + self.err
         return code

@@ -17,10 +17,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from countersign_client import Countersign
-from countersign_client.cli import main
-from countersign_client.cli.process import Process
 from countersign_client.hooks.agents import AGENTS, Printed
 from countersign_client.hooks.trying import RECORDED, tried
+from tests.scenario.programs.test_command_line import Shell
 from tests.support.programs.server import KEY
 from tests.support.programs.world import VirtualWorld
 
@@ -34,32 +33,16 @@ FAULTS = ["down", "key", "invalid", "garbage", "no object", "twice", "empty", "h
 CALLS = {agent: records[0] for agent, records in RECORDED.items()}
 
 
-class Hook:
+class Hook(Shell):
     """A hook as an agent runs it, and what it left."""
 
-    def __init__(self, world: VirtualWorld) -> None:
-        self.world = world
-        self.out = self.err = ""
-        self.code = 0
+    code = 0
 
-    def run(self, agent: str, stdin: bytes | dict[str, Any], *more: str, **streams: Any) -> Hook:
-        content = stdin if isinstance(stdin, bytes) else json.dumps(stdin).encode()
-        out, err = io.StringIO(), io.StringIO()
-        given = {
-            "environ": {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"},
-            "stdin": io.BytesIO(content),
-            "stdout": out,
-            "connect": lambda patience: self.world.client(patience=patience),
-            **streams,
-        }
-        self.code = main(["hook", agent, *more], Process(stderr=err, **given))
-        self.out, self.err = out.getvalue(), err.getvalue()
-        assert KEY not in self.out + self.err
+    def run(self, agent: str, stdin: bytes | dict[str, Any], *more: str, **given: Any) -> Hook:
+        self.stdin = stdin if isinstance(stdin, bytes) else json.dumps(stdin).encode()
+        usual = {"environ": {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}}
+        self.code = self("hook", agent, *more, **{**usual, **given})
         return self
-
-    @property
-    def printed(self) -> Any:
-        return json.loads(self.out)
 
     @property
     def sent(self) -> dict[str, Any]:
