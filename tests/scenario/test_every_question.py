@@ -274,22 +274,25 @@ async def test_stage_stops(opened: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "asked", "words", "said"),
+    ("agent", "asked", "words", "said", "end"),
     [
-        ("graph_text", "How shall it be called?", "Fox", "You said 'Fox'"),
-        ("graph_few", "Which size?", "m", "You said 'M'"),
-        ("free", "What colour?", "Blue", "Got Blue"),
-        ("plain", "What is your name?", "Blue", "Got Blue"),
+        ("graph_text", "How shall it be called?", "Fox", "You said 'Fox'", "Answered"),
+        ("graph_few", "Which size?", "m", "You said 'M'", "Chosen"),
+        ("free", "What colour?", "Blue", "Got Blue", "Answered"),
+        ("plain", "What is your name?", "Blue", "Got Blue", "Answered"),
     ],
 )
-async def test_a_reply_answers(opened: Open, agent: str, asked: str, words: str, said: str) -> None:
+async def test_a_reply_answers(
+    opened: Open, agent: str, asked: str, words: str, said: str, end: str
+) -> None:
     async with opened(agent) as (stage, ts):
         card = await stage.card(word=asked)
         assert ("Untitled" in str(card)) == (agent == "graph_text")
         assert "xyz" not in str(card)
         await stage.say("Rosa", words, thread_ts=ts)
         await stage.said(said)
-        await final(stage, "Answered")
+        await final(stage, end)
+        assert len(RAN) == 1
 
 
 # ---- graphs --------------------------------------------------------------------------------------
