@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ EVENTS = [(agent, record) for agent, records in RECORDED.items() for record in r
 EVENT_NAMES = [
     f"{agent}-{record.get('hook_event_name', '')}-{n}" for n, (agent, record) in enumerate(EVENTS)
 ]
-REFUSALS = ["reject", "reject silently", "expire", "cancel", "fail", "lapse", "pending", "denied"]
+REFUSALS = ["reject", "reject silently", "expire", "cancel", "fail", "freeze", "pending", "deny"]
 FAULTS = ["down", "key", "invalid", "garbage", "no object", "twice", "empty", "huge", "surrogate"]
 CALLS = {agent: records[0] for agent, records in RECORDED.items()}
 
@@ -92,25 +91,13 @@ def text_of_refusal(agent: str, event: str, hook: Hook) -> str:
 def test_72_each_end_but_a_yes_holds_the_call(
     hook: Hook, agent: str, record: dict[str, Any], end: str
 ) -> None:
-    world, server = hook.world, hook.world.server
-    deeds: dict[str, Callable[[], object]] = {
-        "reject": lambda: server.reject(world.request, "Not on Fridays."),
-        "reject silently": lambda: server.reject(world.request),
-        "cancel": lambda: server._cancel(world.request),
-        "expire": lambda: world.pass_time(30_000),
-    }
-    if end in deeds:
-        world.after(60, deeds[end])
-    if end == "denied":
-        server.policy = "deny"
-    if end == "fail":
-        server.policy = "nobody"
-    if end == "lapse":
-        server.is_frozen = True
-        world.after(60, lambda: server.approve(world.request))
+    world = hook.world
+    world.end(end.partition(" ")[0], "Not on Fridays." if end == "reject" else None)
+    if end == "expire":
+        world.after(60, lambda: world.pass_time(30_000))
     text = text_of_refusal(agent, record.get("hook_event_name", ""), hook.run(agent, record))
     assert text.strip()
-    was_rejected = end in ("reject", "reject silently", "denied")
+    was_rejected = end in ("reject", "reject silently", "deny")
     assert ("Rejected by" in text) == was_rejected
     if end == "reject":
         assert "Not on Fridays." in text

@@ -58,6 +58,23 @@ class VirtualWorld:
         self.after(begin, lambda: setattr(self, "is_down", True))
         self.after(begin + seconds, lambda: setattr(self, "is_down", False))
 
+    def end(self, how: str, reason: str | None = None) -> None:
+        """Let the next request end: by people a minute later, or by the policy at once."""
+        deeds: dict[str, Callable[[], object]] = {
+            "approve": lambda: self.server.approve(self.request),
+            "reject": lambda: self.server.reject(self.request, reason),
+            "cancel": lambda: self.server._cancel(self.request),
+            "freeze": self._approve_frozen,
+        }
+        if how in deeds:
+            self.after(60, deeds[how])
+        policies: Any = {"deny": "deny", "fail": "nobody"}
+        self.server.policy = policies.get(how, "ask")
+
+    def _approve_frozen(self) -> None:
+        self.server.is_frozen = True
+        self.server.approve(self.request)
+
     @property
     def request(self) -> Record:
         """The one request that was made."""

@@ -123,9 +123,7 @@ async def test_no_other_end_is_told_as_a_rejection(
     world: VirtualWorld, end: str, text: str
 ) -> None:
     shop = Shop([call(1)])
-    if end == "cancel":
-        world.after(60, lambda: world.server._cancel(world.request))
-    world.server.policy = "nobody" if end == "fail" else "ask"
+    world.end(end)
     await play(world, shop)
     assert (shop.ran, shop.model.read) == ([], {"c1": text})
 

@@ -140,9 +140,7 @@ async def test_no_other_end_is_told_as_a_rejection(
 ) -> None:
     world = async_world
     shop = Shop({"order": 1}, middleware=review("refund", mode=mode))
-    if end == "cancel":
-        world.after(60, lambda: world.server._cancel(world.request))
-    world.server.policy = "nobody" if end == "fail" else "ask"
+    world.end(end)
     assert (await shop.run(world), shop.ran) == ([text], [])
 
 

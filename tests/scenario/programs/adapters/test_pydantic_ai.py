@@ -136,9 +136,7 @@ async def test_each_end_has_words_of_its_own(
 ) -> None:
     world = async_world
     shop = Shop(refund("c1", {"order": 1}))
-    if end == "cancel":
-        world.after(60, lambda: world.server._cancel(world.request))
-    world.server.policy = {"fail": "nobody", "deny": "deny"}.get(end, "ask")  # type: ignore[assignment]
+    world.end(end)
     await run(shop.agent, "Refund.", client=world.async_client(), key="chat-7")
     assert (shop.ran, shop.read["c1"]) == ([], text)
 
