@@ -144,7 +144,10 @@ async def test_nobody_decides_on_their_own_and_takes_it_back_instead(stage: Stag
 
 
 async def test_one_card_each_and_what_is_decided_stays(stage: Stage) -> None:
-    await stage.choose("Ada", await asked(stage, 3), SPLIT)
+    card = await asked(stage, 3)
+    await stage.choose("Gus", card, SPLIT)
+    await stage.whispered("Gus", "Guests can't")
+    await stage.choose("Ada", card, SPLIT)
     cards = [await stage.card(number=number, word=APPROVE) for number in (2, 3, 4)]
     empty = await stage.card(word="its own card now")
     assert buttons(empty) == []
