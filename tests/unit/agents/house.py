@@ -5,9 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from agents.core.pending import InterruptContext
+from agents.core.tools import Tool
+from agents.models import Turn, call, say
 from agents.policy import Allow, ApplicationPolicy, Ask, Deny, PolicyCall, Ruling
+from tests.unit.agents.support import World, contexts
 
 Rules = Callable[[PolicyCall], Ruling]
+
+FILE = Ask(rule="file")
+PAY: list[Turn] = [call("pay", {"x": 5}, id="c1"), say("done")]
+
+
+class Says:
+    """A policy that always says the same, whatever that is, and remembers what it was asked."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+        self.calls: list[PolicyCall] = []
+
+    async def evaluate(self, call: PolicyCall) -> Ruling:
+        self.calls.append(call)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer  # type: ignore[return-value]
 
 
 @dataclass
@@ -87,3 +108,16 @@ def by_amount(x: int, *, below: Ruling, above: Ruling) -> Rules:
 def always(ruling: Ruling) -> Rules:
     """A script that says the same of all calls."""
     return lambda _: ruling
+
+
+def world(tool: Tool, house: TestHouse | None, script: list[Turn] | None = None) -> World:
+    """A world where a house judges, with one call unless told otherwise."""
+    return World(list(script or PAY), [tool], policy=house, durability="step")
+
+
+async def asked(
+    tool: Tool, house: TestHouse | None, script: list[Turn] | None = None
+) -> tuple[World, InterruptContext]:
+    """The world of one call, and what people are asked about it."""
+    made = world(tool, house, script)
+    return made, contexts(await made.run())["c1"]

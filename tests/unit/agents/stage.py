@@ -5,21 +5,51 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agents.core.address import Address, Segment
+from agents.core.asking.answers import ReviewEditResult
+from agents.core.asking.infos import CallInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json
-from agents.core.component.state import address_segment
+from agents.core.component.state import address_segment, get_resume_context
 from agents.core.errors import ResumeError
-from agents.core.interrupt import InterruptSignal
+from agents.core.interrupt import InterruptSignal, interrupt
 from agents.core.journal import Journal
 from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext, InterruptNode
 from agents.core.scope import BeforeStart, RunContext, Scope, current_scope, entered
 from agents.core.tools import Tool
+from agents.gates.decorator import tool
 
 T = TypeVar("T")
+
+
+async def asked(made: Tool, arguments: dict[str, Json] | None = None) -> Stage:
+    """Call a tool, with `x` of 5 unless told otherwise, up to its question."""
+    stage = Stage(made, {"x": 5} if arguments is None else arguments)
+    assert await stage.run() is None
+    return stage
+
+
+def asking_tool(ran: list[int]) -> Tool:
+    """A tool that asks people itself, whatever gates are around it."""
+
+    async def pay(x: int) -> str:
+        """Pay."""
+        _, has_data, data = get_resume_context(str)
+        if not has_data:
+            interrupt(f"sure about {x}?")
+        ran.append(x)
+        return f"{x}: {data}"
+
+    return tool(pay)
+
+
+def edited(info: CallInfo, x: int, **fields: Any) -> ReviewEditResult:
+    """An edit that is approved under another ruling."""
+    digest = info.digest_of({"x": x}, ruling=fields.get("ruling"))
+    return ReviewEditResult(edited_arguments={"x": x}, digest=digest, **fields)
 
 
 @dataclass(slots=True)
@@ -81,6 +111,14 @@ class Stage:
     async def answer(self, answer: object) -> ToolReturn | None:
         """Go on with an answer to the one question that waits."""
         return await self.run({self.asked.id: answer})
+
+    async def refused(self, answer: object) -> ResumeError:
+        """Give an answer that is refused: the question waits as it was."""
+        before = self.asked
+        assert await self.answer(answer) is None
+        (refusal,) = self.refusals
+        assert self.asked == before
+        return refusal
 
     @property
     def asked(self) -> InterruptContext:

@@ -23,6 +23,7 @@ from agents import (
     MemoryMessageLog,
     MessageEvent,
     ResumeParams,
+    ReviewEditInfo,
     Runner,
     ScriptedModel,
     TextDelta,
@@ -37,10 +38,10 @@ from agents import (
     stateful_interrupt,
 )
 from agents.agent import ActionEvent, Agent, ToolProgress
-from agents.core.checkpoint import CheckpointStatus, StoredCheckpoint
+from agents.core.checkpoint import StoredCheckpoint
 from agents.core.codec import Json
 from agents.core.observers import Recorder
-from agents.core.scope import BeforeStart
+from agents.core.scope import AskAgain, BeforeStart, StartingCall
 from agents.core.tools import CallText
 from agents.models import Turn, call, say
 from agents.policy.house import ApplicationPolicy
@@ -182,6 +183,13 @@ def hooked(middlewares: Sequence[object], *tools: Tool, durability: str = "inter
     return World(script, tools or [Plain("t")], durability=durability, options=options)
 
 
+def pay_world(*script: Turn, **options: Any) -> tuple[World, Plain]:
+    """A world with one call that people are asked about, unless told otherwise; its tool."""
+    pay = Plain("pay")
+    turns: list[Turn] = list(script) or [call("pay", {"x": 1}, id="c1"), say("done")]
+    return World(turns, [approval_gate(pay)], **options), pay
+
+
 def step_world(*, idempotent: bool = False) -> tuple[World, Plain, Plain]:
     """A world whose runs are on record step by step; its gated tool, and its other one."""
     script: list[Turn] = [
@@ -261,6 +269,8 @@ def contexts(events: Sequence[AgentEvent]) -> dict[str, InterruptContext]:
 
 
 def yes(context: InterruptContext, by: str = "U1") -> object:
+    if isinstance(context.info, ReviewEditInfo):
+        return context.info.accept(by=by)
     assert isinstance(context.info, ApprovalInfo)
     return context.info.approve(by=by)
 
@@ -268,6 +278,24 @@ def yes(context: InterruptContext, by: str = "U1") -> object:
 def no(context: InterruptContext, reason: str | None = None, by: str = "U1") -> object:
     assert isinstance(context.info, ApprovalInfo)
     return context.info.reject(reason, by=by)
+
+
+@dataclass
+class Watchman:
+    """Has people asked anew as often as it is told to, and remembers which starts it saw.
+
+    Attributes:
+        reasons: Why people are asked anew, one for each time.
+        frozen: What it keeps with each start that it lets begin.
+    """
+
+    reasons: list[str] = field(default_factory=list)
+    frozen: Mapping[str, Json] = field(default_factory=dict)
+    seen: list[StartingCall] = field(default_factory=list)
+
+    async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
+        self.seen.append(call)
+        return AskAgain(self.reasons.pop(0)) if self.reasons else self.frozen
 
 
 class Died(BaseException):
@@ -366,18 +394,28 @@ class DyingStore(WatchedStore):
             raise Died
 
 
+class AwayStore(WatchedStore):
+    """A store whose writes of some kinds fail while it is away."""
+
+    def __init__(self, *writes: str, error: Exception | None = None, is_away: bool = True) -> None:
+        super().__init__()
+        self.is_away = is_away
+        self._writes = writes
+        self._error = error or OSError("store down")
+
+    def at(self, write: str, text: str, *, before: bool) -> None:
+        if self.is_away and before and write in self._writes:
+            raise self._error
+
+
 class CountingStore(MemoryCheckpointStore):
-    """Counts what is written."""
+    """Keeps all that is saved."""
 
     def __init__(self) -> None:
         super().__init__()
         self.saved: list[str] = []
 
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        version = await super().save(
-            checkpoint_id, data, status=status, expected_version=expected_version
-        )
+    async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
+        version = await super().save(checkpoint_id, data, **more)
         self.saved.append(data)
         return version
