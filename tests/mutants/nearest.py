@@ -25,7 +25,7 @@ _LADDER = (
 )
 _GATES = (
     "tests/unit/agents/runs/test_judging.py",
-    "tests/unit/agents/gates/test_nested.py",
+    "tests/unit/agents/gates/test_scenarios.py",
     "tests/unit/agents/gates/test_signals.py",
     "tests/unit/agents/gates/test_retried.py",
     "tests/unit/agents/gates/test_rulings.py",

@@ -7,19 +7,16 @@ import pytest
 from agents.core.asking.answers import Reasked
 from agents.core.asking.infos import ApprovalInfo
 from agents.gates import approval_gate, policy_gate
-from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, Ruling
-from tests.unit.agents.house import ByAmount, TestHouse, always
-from tests.unit.agents.support import Plain, World, brief, contexts, yes
+from tests.unit.agents.house import ByAmount, TestHouse, always, asked
+from tests.unit.agents.support import Plain, brief, contexts, yes
 
-PAY: list[Turn] = [call("pay", {"x": 5}, id="c1"), say("done")]
 ANEW = Reasked(reason="The rules have changed.")
 
 
 async def test_a_gate_in_code_asks_once_more() -> None:
     pay = Plain("pay")
-    made = World(list(PAY), [approval_gate(pay)], durability="step")
-    first = contexts(await made.run())["c1"]
+    made, first = await asked(approval_gate(pay), None)
     second = contexts(await made.resume({first.id: ANEW}))["c1"]
     assert second.id != first.id
     assert isinstance(second.info, ApprovalInfo)
@@ -30,8 +27,7 @@ async def test_a_gate_in_code_asks_once_more() -> None:
 
 async def test_people_are_asked_under_the_ruling_of_now() -> None:
     house, pay = TestHouse(always(Ask(rule="old"))), Plain("pay")
-    made = World(list(PAY), [pay], policy=house, durability="step")
-    first = contexts(await made.run())["c1"]
+    made, first = await asked(pay, house)
     house.rules = always(Ask(rule="new"))
     second = contexts(await made.resume({first.id: ANEW}))["c1"]
     assert isinstance(second.info, ApprovalInfo)
@@ -51,8 +47,7 @@ async def test_a_rule_of_now_that_asks_nobody_settles_it(
     ruling: Ruling, ran: list[object], noted: list[str]
 ) -> None:
     house, pay = TestHouse(always(Ask(rule="old"))), Plain("pay")
-    made = World(list(PAY), [pay], policy=house, durability="step")
-    first = contexts(await made.run())["c1"]
+    made, first = await asked(pay, house)
     house.rules = always(ruling)
     events = await made.resume({first.id: ANEW})
     assert (pay.calls, house.acts) == (ran, noted)
@@ -62,10 +57,7 @@ async def test_a_rule_of_now_that_asks_nobody_settles_it(
 async def test_people_around_it_are_asked_again_too() -> None:
     house, pay = TestHouse(always(Ask(rule="file"))), Plain("pay")
     inner = policy_gate(pay, ByAmount({5: Ask(rule="second")}))
-    made = World(
-        list(PAY), [policy_gate(inner, AllowList(["pay"]))], policy=house, durability="step"
-    )
-    first = contexts(await made.run())["c1"]
+    made, first = await asked(policy_gate(inner, AllowList(["pay"])), house)
     second = contexts(await made.resume({first.id: yes(first, by="UADA")}))["c1"]
     third = contexts(await made.resume({second.id: ANEW}))["c1"]
     assert isinstance(third.info, ApprovalInfo)

@@ -41,37 +41,26 @@ async def test_a_text_or_the_info_with_one_is_an_answer() -> None:
 )
 async def test_empty_or_wrong_answer_is_refused_and_asked_on(answer: object) -> None:
     stage, _ = await asked()
-    before = stage.asked
-    assert await stage.run({before.id: answer}) is None
-    assert isinstance(stage.refusals[0], ResumeDataError)
-    assert stage.asked == before
+    assert isinstance(await stage.refused(answer), ResumeDataError)
 
 
-async def test_approval_is_not_an_answer() -> None:
+@pytest.mark.parametrize(
+    ("answer", "outcome", "fact", "end"),
+    [
+        (Expired(waited="8 hours"), ToolOutcome.EXPIRED, "Nobody answered in time (8 hours)", ""),
+        (Cancelled(), ToolOutcome.CANCELLED, "The request was cancelled", ""),
+        (
+            Cancelled(reason="late"),
+            ToolOutcome.CANCELLED,
+            "The request was cancelled",
+            " Reason: late",
+        ),
+    ],
+)
+async def test_nobody_answered(answer: object, outcome: ToolOutcome, fact: str, end: str) -> None:
     stage, _ = await asked()
-    assert await stage.answer(ApprovalResult(approved=True)) is None
-    assert "expected FollowUpInfo or a text" in str(stage.refusals[0])
-
-
-async def test_nobody_answered() -> None:
-    stage, _ = await asked()
-    result = await stage.result(Expired(waited="8 hours"))
-    assert result.outcome is ToolOutcome.EXPIRED
-    assert result.text.startswith("Nobody answered in time (8 hours);")
-
-
-@pytest.mark.parametrize(("reason", "end"), [("", "rejection."), ("late", "Reason: late")])
-async def test_called_off(reason: str, end: str) -> None:
-    stage, _ = await asked()
-    result = await stage.result(Cancelled(reason=reason))
-    assert result.outcome is ToolOutcome.CANCELLED
-    assert result.text.endswith(end)
-
-
-async def test_not_targeted_asks_again() -> None:
-    stage, info = await asked()
-    assert await stage.run(reenter=True) is None
-    assert stage.asked.info == info
+    text = f"{fact}; the questions are open. This is not a rejection.{end}"
+    assert await stage.answer(answer) == ToolReturn(text, outcome)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal
@@ -18,7 +18,6 @@ from agents import (
     InDoubtResult,
     MemoryCheckpointStore,
     ReviewEditInfo,
-    ReviewEditResult,
     Runner,
     ScriptedModel,
     follow_up_tool,
@@ -27,8 +26,7 @@ from agents.core.asking.infos import ApprovalInfo
 from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.journal import Journal
-from agents.core.scope import AskAgain, RunContext, Scope, StartingCall, entered
-from agents.core.tools import Tool
+from agents.core.scope import RunContext, Scope, entered
 from agents.gates import approval_gate, fill_arguments, human_gate, policy_gate, review_edit_gate
 from agents.gates.approval import Gate
 from agents.gates.decorator import tool as decorated
@@ -49,11 +47,11 @@ from agents.models import Turn, call, say
 from agents.policy import Allow, AllowList, Ask, Deny, PolicyCall, Ruling
 from agents.policy.house import House, current_house
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.house import ByAmount, TestHouse, always, by_amount, combined
+from tests.unit.agents.house import FILE, ByAmount, TestHouse, always, asked, by_amount, world
 from tests.unit.agents.support import (
     Died,
     Plain,
-    World,
+    Watchman,
     brief,
     collect,
     contexts,
@@ -62,20 +60,13 @@ from tests.unit.agents.support import (
     yes,
 )
 
-FILE = Ask(rule="file")
 EDITS = Ask(rule="file", kind="review")
 SMALL = Allow(rule="small", terms="who decides about doubts")
-PAY: list[Turn] = [call("pay", {"x": 5}, id="c1"), say("done")]
-
-
-def world(tool: Tool, house: TestHouse | None, script: list[Turn] | None = None) -> World:
-    return World(list(script or PAY), [tool], policy=house, durability="step")
 
 
 async def test_a_call_without_a_gate_is_asked_about_with_the_terms_of_the_house() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(pay, house)
     info = context.info
     assert isinstance(info, ApprovalInfo)
     assert (info.rule, info.terms, pay.calls) == ("file", "terms of file", [])
@@ -127,26 +118,6 @@ async def test_the_rules_know_what_a_tool_says_of_itself() -> None:
     )
 
 
-async def test_a_call_that_a_rule_allows_runs_and_is_noted_before_it_starts() -> None:
-    house = TestHouse(always(SMALL))
-    pay = Plain("pay", lambda _: f"noted: {house.acts}")
-    made = world(pay, house)
-    assert "tool pay#c1 ran: noted: ['allow pay small']" in brief(await made.run())
-
-
-async def test_a_call_that_a_rule_denies_does_not_run_and_the_model_is_told_why() -> None:
-    pay, house = Plain("pay"), TestHouse(always(Deny("Nobody pays.", "no-pay")))
-    events = brief(await world(pay, house).run())
-    assert any("refused" in line and "Nobody pays." in line for line in events)
-    assert (pay.calls, house.acts) == ([], ["deny pay no-pay"])
-
-
-async def test_without_a_house_nothing_is_asked_or_noted() -> None:
-    pay = Plain("pay")
-    await world(pay, None).run()
-    assert pay.calls == [{"x": 5}]
-
-
 async def test_a_house_that_allows_all_ungated_calls_is_not_asked_about_them() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE), allows_ungated=True)
     await world(pay, house).run()
@@ -178,12 +149,7 @@ async def test_one_card_asks_for_file_and_gate_and_edits_only_where_both_let(
     (_, _, code, inside) = house.judged[0]
     assert isinstance(code, Ask)
     assert (code.rule, inside, house.calls[0].gated) == ("gate", False, True)
-    yes = (
-        context.info.accept(by="UADA")
-        if isinstance(context.info, ReviewEditInfo)
-        else context.info.approve(by="UADA")
-    )
-    await made.resume({context.id: yes})
+    await made.resume({context.id: yes(context, by="UADA")})
     assert pay.calls == [{"x": 5}]
 
 
@@ -227,16 +193,6 @@ async def test_a_gate_inside_asks_for_itself_and_other_people() -> None:
     assert (pay.calls, house.noted) == ([{"x": 5}], [])
 
 
-async def test_a_policy_around_a_gate_that_always_asks_leaves_the_one_card_to_it() -> None:
-    pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(policy_gate(approval_gate(pay), AllowList(["pay"])), house)
-    context = contexts(await made.run())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
-    assert context.info.rule == "file + gate"
-    await made.resume({context.id: context.info.approve(by="UADA")})
-    assert pay.calls == [{"x": 5}]
-
-
 async def test_a_guard_that_allows_what_the_file_allows_lets_it_run_on_record() -> None:
     pay, house = Plain("pay"), TestHouse(always(SMALL))
     await world(policy_gate(pay, AllowList(["pay"])), house).run()
@@ -248,8 +204,7 @@ async def test_a_guard_that_allows_what_the_file_allows_lets_it_run_on_record() 
 async def test_a_human_gate_that_need_not_ask_still_has_the_house_judge() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
     config = HumanInterruptConfig(when=lambda _: False)
-    made = world(human_gate(pay, config), house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(human_gate(pay, config), house)
     assert isinstance(context.info, ApprovalInfo)
     assert house.judged == [("pay", {"x": 5}, Allow(), False)]
     assert house.calls[0].gated
@@ -259,8 +214,7 @@ async def test_a_human_gate_that_need_not_ask_still_has_the_house_judge() -> Non
 
 async def test_a_human_gate_asks_in_its_own_way_under_the_ruling_of_the_house() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(human_gate(pay, HumanInterruptConfig()), house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(human_gate(pay, HumanInterruptConfig()), house)
     info = context.info
     assert isinstance(info, HumanInterrupt)
     assert (info.rule, info.allowed) == ("file + gate", ("accept", "ignore", "response"))
@@ -302,71 +256,13 @@ async def test_what_people_have_filled_in_runs_where_the_house_lets_it(
 # ---- edits (2.8, 2.9) ----------------------------------------------------------------------------
 
 
-async def edited(
-    house: TestHouse, pay: Plain, x: int, *, ruling: Ask | None = None
-) -> tuple[World, list[object]]:
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
-    info = context.info
-    assert isinstance(info, ReviewEditInfo)
-    text = ruling.to_text() if ruling else None
-    answer = ReviewEditResult(
-        edited_arguments={"x": x},
-        digest=info.digest_of({"x": x}, ruling=text),
-        ruling=text,
-        by="UADA",
-        edited_by="UADA",
-    )
-    return made, [*await made.resume({context.id: answer})]
-
-
 async def test_an_edit_that_a_rule_allows_runs_and_is_on_record() -> None:
     pay, house = Plain("pay"), TestHouse(by_amount(3, below=SMALL, above=EDITS))
-    await edited(house, pay, 1)
+    made, context = await asked(pay, house)
+    assert isinstance(context.info, ReviewEditInfo)
+    await made.resume({context.id: context.info.edit({"x": 1}, by="UADA")})
     assert (pay.calls, house.acts) == ([{"x": 1}], ["allow pay small"])
     assert house.noted[0][1] == {"x": 1}
-
-
-async def test_an_edit_under_another_ruling_than_the_answer_names_runs_nothing() -> None:
-    big = Ask(rule="big")
-    pay, house = Plain("pay"), TestHouse(by_amount(7, below=EDITS, above=big))
-    made, events = await edited(house, pay, 9)
-    again = contexts(events)["c1"]  # type: ignore[arg-type]
-    assert pay.calls == []
-    assert isinstance(again.info, ApprovalInfo)
-    assert (again.info.rule, again.info.arguments) == ("big", {"x": 9})
-    await made.resume({again.id: again.info.approve(by="UMIA")})
-    assert pay.calls == [{"x": 9}]
-
-
-async def test_an_edit_runs_under_the_ruling_that_its_answer_is_bound_to() -> None:
-    big = Ask(rule="big")
-    pay, house = Plain("pay"), TestHouse(by_amount(7, below=EDITS, above=big))
-    bound = combined(big, None)
-    assert isinstance(bound, Ask)
-    await edited(house, pay, 9, ruling=bound)
-    assert pay.calls == [{"x": 9}]
-
-
-async def test_a_form_hears_the_ruling_of_the_house_beforehand() -> None:
-    pay = Plain("pay")
-    big = Ask(rule="big")
-    house = TestHouse(by_amount(7, below=EDITS, above=big))
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
-    judged = await made.runner().judge("1", context.id, {"x": 9})
-    assert judged is not None
-    assert judged.info is not None
-    assert judged.info.terms == "terms of big"
-    house.rules = always(Deny("never"))
-    judged = await made.runner().judge("1", context.id, {"x": 9})
-    assert judged is not None
-    assert "never" in judged.denied
-    house.rules = always(SMALL)
-    judged = await made.runner().judge("1", context.id, {"x": 9})
-    assert judged is not None
-    assert (judged.info, judged.denied) == (None, "")
-    assert house.noted == []
 
 
 # ---- the last word (2.11) ------------------------------------------------------------------------
@@ -385,15 +281,6 @@ async def test_a_denial_that_came_into_force_meanwhile_stops_an_approved_call(
     assert (pay.calls, house.acts) == ([], ["deny pay no-pay"])
 
 
-async def test_a_card_keeps_the_ruling_that_it_was_asked_under() -> None:
-    pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
-    house.rules = always(Ask(rule="newer"))
-    await made.resume({context.id: yes(context, by="UADA")})
-    assert pay.calls == [{"x": 5}]
-
-
 async def test_what_a_rule_allowed_is_asked_about_when_the_rules_change_before_it_starts() -> None:
     pay, house = Plain("pay"), TestHouse(by_amount(3, below=SMALL, above=EDITS))
     inner = policy_gate(pay, ByAmount({5: Allow(), 1: Allow(), 2: Ask(rule="inner")}))
@@ -406,8 +293,7 @@ async def test_what_a_rule_allowed_is_asked_about_when_the_rules_change_before_i
             return ruling
 
     house = Turning(by_amount(3, below=SMALL, above=EDITS))
-    made = world(inner, house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(inner, house)
     assert isinstance(context.info, ReviewEditInfo)
     events = await made.resume({context.id: context.info.edit({"x": 1}, by="UADA")})
     again = contexts(events)["c1"]
@@ -461,8 +347,7 @@ async def test_a_failure_right_before_the_start_makes_an_approved_call_wait(
     fails: int, runs: int
 ) -> None:
     pay, house = Plain("pay"), Faulty(always(FILE), fails=fails, patience=3)
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(pay, house)
     events = brief(await made.resume({context.id: yes(context, by="UADA")}))
     assert len(pay.calls) == runs
     assert any("refused" in line for line in events) is not bool(runs)
@@ -471,8 +356,7 @@ async def test_a_failure_right_before_the_start_makes_an_approved_call_wait(
 
 async def test_a_denial_ends_the_wait() -> None:
     pay, house = Plain("pay"), Faulty(always(FILE), fails=1, patience=3)
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(pay, house)
     house.rules = always(Deny("closed", "no-pay"))
     await made.resume({context.id: yes(context, by="UADA")})
     assert (pay.calls, house.acts, len(house.waits)) == ([], ["deny pay no-pay"], 1)
@@ -533,40 +417,7 @@ async def test_a_doubt_is_not_run_again_against_a_denial_in_force() -> None:
     assert house.acts == ["allow pay small", "deny pay no-pay"]
 
 
-async def test_a_process_that_dies_before_the_start_judges_anew() -> None:
-    pay = Plain("pay")
-
-    class Dying(TestHouse):
-        async def note(self, call: PolicyCall, ruling: Allow | Deny) -> None:
-            await super().note(call, ruling)
-            raise Died
-
-    made = world(pay, Dying(always(SMALL)))
-    with pytest.raises(Died):
-        await made.run()
-    after = TestHouse(always(FILE))
-    made.policy = after
-    context = contexts(await made.recover())["c1"]
-    assert isinstance(context.info, ApprovalInfo)
-    assert pay.calls == []
-
-
 # ---- several calls, agents in tools --------------------------------------------------------------
-
-
-async def test_parallel_calls_are_judged_each_for_itself() -> None:
-    pay = Plain("pay")
-    house = TestHouse(by_amount(3, below=SMALL, above=FILE))
-    calls = [call("pay", {"x": x}, id=f"c{x}") for x in (1, 2, 3, 4)]
-    made = world(pay, house, [calls, say("done")])
-    waiting = contexts(await made.run())
-    assert set(waiting) == {"c3", "c4"}
-    assert sorted(arguments["x"] for arguments in pay.calls) == [1, 2]  # type: ignore[type-var]
-    info = waiting["c4"].info
-    assert isinstance(info, ApprovalInfo)
-    left = contexts(await made.resume({waiting["c4"].id: info.approve(by="UADA")}))
-    assert (set(left), left["c3"].id) == ({"c3"}, waiting["c3"].id)
-    assert pay.calls[2:] == [{"x": 4}]
 
 
 async def test_calls_of_an_agent_in_a_tool_are_judged_and_so_is_the_agent() -> None:
@@ -591,8 +442,7 @@ async def test_calls_of_an_agent_in_a_tool_are_judged_and_so_is_the_agent() -> N
 async def test_a_call_that_asks_for_itself_goes_on_after_the_house_allowed_it() -> None:
     house = TestHouse(always(SMALL))
     script: list[Turn] = [call("ask_people", {"questions": ["Where?"]}, id="c1"), say("done")]
-    made = world(follow_up_tool(), house, script)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(follow_up_tool(), house, script)
     assert isinstance(context.info, FollowUpInfo)
     house.rules = always(FILE)
     events = brief(await made.resume({context.id: "here"}))
@@ -602,8 +452,7 @@ async def test_a_call_that_asks_for_itself_goes_on_after_the_house_allowed_it() 
 
 async def test_what_the_house_asked_is_refused_when_there_is_no_house_any_more() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(pay, house)
     made.policy = None
     with pytest.raises(Exception, match=r"gate\.house"):
         await made.resume({context.id: yes(context, by="UADA")})
@@ -612,8 +461,7 @@ async def test_what_the_house_asked_is_refused_when_there_is_no_house_any_more()
 
 async def test_what_the_house_asked_is_settled_though_it_allows_all_ungated_calls_by_now() -> None:
     pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(pay, house)
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(pay, house)
     assert isinstance(context.info, ApprovalInfo)
     house.allows_ungated = True
     await made.resume({context.id: context.info.reject("no", by="UADA")})
@@ -737,13 +585,8 @@ async def test_a_graph_that_a_tool_runs_by_itself_is_judged_too() -> None:
 async def test_a_lapsed_decision_is_ruled_anew(then: Ruling, runs: int, acts: list[str]) -> None:
     pay, rulings = Plain("pay"), [FILE, FILE, then]
     house = TestHouse(lambda _: rulings.pop(0) if len(rulings) > 1 else rulings[0])
-    made = world(pay, house)
-
-    async def too_old(call: StartingCall) -> Mapping[str, Json] | AskAgain:
-        return AskAgain("it is too old") if call.decisions else {}
-
-    made.before_start = too_old
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(pay, house)
+    made.before_start = Watchman(["it is too old"])
     events = await made.resume({context.id: yes(context, by="UADA")})
     assert (len(pay.calls), house.acts) == (runs, acts)
     if isinstance(then, Ask):
@@ -756,27 +599,13 @@ async def test_a_rule_that_allows_what_has_lapsed_says_who_decides_about_a_doubt
     pay, rulings = Plain("pay"), list[Ruling]([FILE, FILE, SMALL])
     house = TestHouse(lambda _: rulings.pop(0) if len(rulings) > 1 else rulings[0])
     made = world(pay, house)
-
-    async def too_old(call: StartingCall) -> Mapping[str, Json] | AskAgain:
-        return AskAgain("it is too old") if call.decisions else {}
-
-    made.before_start, pay.body = too_old, die
+    made.before_start, pay.body = Watchman(["it is too old"]), die
     context = contexts(await made.run())["c1"]
     with pytest.raises(Died):
         await made.resume({context.id: yes(context, by="UADA")})
     doubt = contexts(await made.recover())["c1"].info
     assert isinstance(doubt, InDoubtInfo)
     assert doubt.frozen == {"terms": "who decides about doubts"}
-
-
-async def test_the_last_word_is_about_a_call_that_code_lets_run() -> None:
-    pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(approval_gate(pay), house)
-    context = contexts(await made.run())["c1"]
-    await made.resume({context.id: yes(context, by="UADA")})
-    asked, last = (code for _, _, code, _ in house.judged)
-    assert isinstance(asked, Ask)
-    assert last == Allow()
 
 
 async def test_a_gate_that_demands_nothing_lets_nothing_run_without_the_house() -> None:
@@ -788,13 +617,8 @@ async def test_a_gate_that_demands_nothing_lets_nothing_run_without_the_house() 
             return None
 
     pay, house = Plain("pay"), TestHouse(always(FILE))
-    made = world(SilentGate(pay, "approval"), house)
-
-    async def too_old(call: StartingCall) -> Mapping[str, Json] | AskAgain:
-        return AskAgain("it is too old")
-
-    made.before_start = too_old
-    context = contexts(await made.run())["c1"]
+    made, context = await asked(SilentGate(pay, "approval"), house)
+    made.before_start = Watchman(["it is too old"])
     events = brief(await made.resume({context.id: yes(context, by="UADA")}))
     assert pay.calls == []
     assert any("no rule lets this call" in line for line in events)

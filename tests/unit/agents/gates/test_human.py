@@ -63,20 +63,58 @@ async def test_description_can_be_given(description: object, shown: str) -> None
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answers", "ran", "outcome", "text"),
     [
-        accept(),
-        {"type": "accept"},
-        {"type": "accept", "args": None},
-        {"type": "accept", "args": {"action": "send", "args": {"x": 1}}},
+        (
+            [
+                accept(),
+                {"type": "accept"},
+                {"type": "accept", "args": None},
+                {"type": "accept", "args": {"action": "send", "args": {"x": 1}}},
+            ],
+            [{"x": 1}],
+            ToolOutcome.RAN,
+            'send ok {"x": 1}',
+        ),
+        (
+            [
+                edit({"x": 2}),
+                edit({"x": 2}, action="send"),
+                {"type": "edit", "args": {"action": "send", "args": {"x": 2}}},
+            ],
+            [{"x": 2}],
+            ToolOutcome.RAN,
+            (
+                'A person changed the arguments to {"x": 2}. '
+                'The tool ran with these. Result: send ok {"x": 2}'
+            ),
+        ),
+        (
+            [ignore(), {"type": "ignore"}],
+            [],
+            ToolOutcome.REJECTED,
+            "A person ignored the call to 'send'; it did not run. Go on without it.",
+        ),
+        (
+            [respond("not now"), {"type": "response", "args": "not now"}],
+            [],
+            ToolOutcome.ANSWERED,
+            "not now",
+        ),
     ],
+    ids=["accept", "edit", "ignore", "response"],
 )
-async def test_accepted_call_runs_once(answer: object) -> None:
-    stage, info, send = await asked()
-    info.check_answer(answer)
-    assert await stage.answer(answer) == ToolReturn('send ok {"x": 1}')
-    assert send.calls == [{"x": 1}]
-    assert stage.started
+async def test_an_answer_may_be_made_by_a_function_or_be_json(
+    answers: list[object], ran: list[object], outcome: ToolOutcome, text: str
+) -> None:
+    for answer in answers:
+        stage, info, send = await asked()
+        info.check_answer(answer)
+        result = await stage.result(answer)
+        assert result.outcome is outcome
+        assert result.text == text
+        assert send.calls == ran
+        assert stage.started is bool(ran)
 
 
 async def test_methods_bind_answers_to_what_was_shown() -> None:
@@ -89,38 +127,6 @@ async def test_methods_bind_answers_to_what_was_shown() -> None:
     )
     assert await stage.answer(info.edit({"x": 2})) is not None
     assert send.calls == [{"x": 2}]
-
-
-@pytest.mark.parametrize("answer", [ignore(), {"type": "ignore"}])
-async def test_ignored_call_does_not_run(answer: object) -> None:
-    stage, _, send = await asked()
-    result = await stage.result(answer)
-    assert result.outcome is ToolOutcome.REJECTED
-    assert result.text == "A person ignored the call to 'send'; it did not run. Go on without it."
-    assert send.calls == []
-
-
-@pytest.mark.parametrize("answer", [respond("not now"), {"type": "response", "args": "not now"}])
-async def test_response_stands_for_the_result(answer: object) -> None:
-    stage, _, send = await asked()
-    assert await stage.answer(answer) == ToolReturn("not now", ToolOutcome.ANSWERED)
-    assert send.calls == []
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        edit({"x": 2}),
-        edit({"x": 2}, action="send"),
-        {"type": "edit", "args": {"action": "send", "args": {"x": 2}}},
-    ],
-)
-async def test_edited_call_runs_as_edited(answer: object) -> None:
-    stage, _, send = await asked()
-    result = await stage.answer(answer)
-    assert send.calls == [{"x": 2}]
-    assert result is not None
-    assert result.text.startswith('A person changed the arguments to {"x": 2}.')
 
 
 MALFORMED: list[object] = [
@@ -161,14 +167,11 @@ MALFORMED: list[object] = [
 @pytest.mark.parametrize("answer", MALFORMED, ids=repr)
 async def test_g085_malformed_answer_runs_nothing_and_can_be_repeated(answer: object) -> None:
     stage, info, send = await asked()
-    before = stage.asked
     if answer is not None:
         with pytest.raises(ResumeDataError):
             info.check_answer(answer)
-    assert await stage.run({before.id: answer}) is None
-    assert isinstance(stage.refusals[0], ResumeDataError)
+    assert isinstance(await stage.refused(answer), ResumeDataError)
     assert send.calls == []
-    assert stage.asked == before
     assert await stage.answer(info.accept()) is not None
     assert send.calls == [{"x": 1}]
 
@@ -290,6 +293,5 @@ async def test_g086_edit_that_does_not_fit_is_refused_with_its_path(
     stage = Stage(human_gate(tool(send), ALL), {"to": "alice"})
     await stage.run()
     before = stage.asked
-    assert await stage.answer(stage.question(HumanInterrupt).edit(args)) is None
-    assert fault in str(stage.refusals[0])
+    assert fault in str(await stage.refused(stage.question(HumanInterrupt).edit(args)))
     assert (sent, stage.asked) == ([], before)

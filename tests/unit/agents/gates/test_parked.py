@@ -16,11 +16,11 @@ from agents.core.errors import ResumeDataError
 from agents.core.interrupt import interrupt
 from agents.core.pending import InterruptContext
 from agents.core.scope import AskAgain, Park, StartingCall
-from agents.gates import policy_gate, tool
+from agents.gates import tool
 from agents.models import call, say
-from agents.policy import Allow, Deny, RulePolicy, Ruling
-from tests.unit.agents.gates.test_granted import BY_GRANT, FILE, GrantingHouse
-from tests.unit.agents.house import always
+from agents.policy import Allow, Deny, Ruling
+from tests.unit.agents.gates.test_granted import BY_GRANT, GrantingHouse
+from tests.unit.agents.house import FILE, always
 from tests.unit.agents.support import Plain, World, brief, contexts, dies_in, yes
 
 FROZEN = Park(reason="Everything is frozen.", kept={"since_ms": 5})
@@ -71,17 +71,6 @@ async def test_an_approved_call_waits_and_starts_later_by_the_same_decision() ->
     first, second = switch.seen
     assert (first.decisions, first.parked) == (second.decisions, None)
     assert (len(first.decisions), second.parked) == (1, {"since_ms": 5})
-
-
-async def test_a_call_that_a_rule_allows_waits_too() -> None:
-    switch, pay = Switch(), Plain("pay")
-    world = a_world(switch, policy_gate(pay, RulePolicy(rules=(), default=Allow())))
-    waits = await parked(world)
-    assert isinstance(waits.info, ParkedInfo)
-    switch.is_on = False
-    await world.resume({waits.id: True})
-    assert len(pay.calls) == 1
-    assert [call.decisions for call in switch.seen] == [(), ()]
 
 
 async def test_a_call_that_is_still_frozen_waits_again() -> None:
@@ -188,7 +177,7 @@ async def test_a_parked_call_names_its_grant_again_at_each_start() -> None:
     assert isinstance(waits.info, ParkedInfo)
     switch.is_on = False
     await world.resume({waits.id: True})
-    assert (len(pay.calls), len(house.asked)) == (1, 2)
+    assert (len(pay.calls), len(house.sought)) == (1, 2)
     assert [call.grant for call in switch.seen] == ["g1", "g1"]
 
 

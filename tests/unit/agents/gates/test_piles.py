@@ -8,17 +8,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from agents.core.asking.infos import ApprovalInfo, CallInfo
-from agents.core.calls import ToolReturn
 from agents.core.codec import Json
 from agents.core.component.state import address_segment
 from agents.core.journal import Journal
 from agents.core.scope import RunContext, Scope, current_address, entered
-from agents.gates.base import CallGate
 from agents.gates.rulings import Around, Demands, GateState, agreed, all_lapsed, demands, inside
-from agents.gates.votes import declined
 from agents.policy import Allow, Deny
-from tests.unit.agents.stage import Stage
-from tests.unit.agents.support import Plain
 
 SMALL = Allow(rule="small")
 INFO = ApprovalInfo(
@@ -121,33 +116,3 @@ def test_nothing_is_left_of_what_was_agreed_to_a_call_that_has_lapsed() -> None:
         allow=SMALL,
     )
     assert all_lapsed(decided) == replace(kept, lapsed=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Ajar(CallGate):
-    """A gate of one's own, which lets small payments pass."""
-
-    @property
-    def gate_name(self) -> str:
-        return "ajar"
-
-    async def _question(self, arguments: dict[str, Json]) -> CallInfo | None:
-        return None if arguments["x"] == 1 else ApprovalInfo(**self._shown(arguments, "dear"))
-
-    def _declined(self, info: CallInfo, answer: object) -> ToolReturn | None:
-        return declined(info, answer)
-
-    def _wanted(
-        self, info: CallInfo, answer: object, arguments: dict[str, Json]
-    ) -> dict[str, Json]:
-        return arguments
-
-
-async def test_a_gate_of_ones_own_lets_pass_what_it_does_not_ask_about() -> None:
-    pay = Plain("pay")
-    assert await Stage(Ajar(pay), {"x": 1}).run() is not None
-    stage = Stage(Ajar(pay), {"x": 2})
-    await stage.run()
-    assert pay.calls == [{"x": 1}]
-    await stage.answer(stage.question(ApprovalInfo).approve(by="UADA"))
-    assert pay.calls == [{"x": 1}, {"x": 2}]

@@ -13,30 +13,16 @@ from agents.core.asking.answers import Expired
 from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode
-from agents.core.component.state import get_resume_context
 from agents.core.errors import AgentConfigError, ToolError
-from agents.core.interrupt import interrupt
 from agents.core.observers import ToolOutcome
 from agents.gates import GateState, approval_gate, policy_gate, review_edit_gate, tool
 from agents.gates.approval import PolicyGate
 from agents.gates.complete import fill_arguments
 from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
-from agents.tools import Tool, with_tags
-from tests.unit.agents.stage import Stage
+from agents.tools import with_tags
+from tests.unit.agents.house import Says
+from tests.unit.agents.stage import Stage, asked, asking_tool
 from tests.unit.agents.support import Plain
-
-
-class Judge:
-    """A policy that says what it is told to say, and remembers what it was asked."""
-
-    def __init__(self, ruling: Ruling) -> None:
-        self.ruling = ruling
-        self.calls: list[PolicyCall] = []
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        self.calls.append(call)
-        return self.ruling
-
 
 ASK = Ask(
     kind="review",
@@ -59,21 +45,13 @@ LIMITS = RulePolicy(
 )
 
 
-def staged(ruling: Ruling, **arguments: Json) -> tuple[Stage, Judge, Plain]:
-    judge, pay = Judge(ruling), Plain("pay")
+def staged(ruling: Ruling, **arguments: Json) -> tuple[Stage, Says, Plain]:
+    judge, pay = Says(ruling), Plain("pay")
     return Stage(policy_gate(pay, judge), arguments or {"x": 1}, why="They asked."), judge, pay
 
 
-async def test_allowed_call_runs_without_a_question() -> None:
-    stage, judge, pay = staged(Allow())
-    assert await stage.run() == ToolReturn('pay ok {"x": 1}')
-    assert pay.calls == [{"x": 1}]
-    assert len(judge.calls) == 1
-    assert stage.started
-
-
 async def test_policy_is_told_about_the_call() -> None:
-    judge = Judge(Allow())
+    judge = Says(Allow())
     stage = Stage(
         policy_gate(with_tags(Plain("pay", idempotent=True), "money"), judge), {"x": 1}, "Why."
     )
@@ -82,17 +60,6 @@ async def test_policy_is_told_about_the_call() -> None:
     assert (call.tool, call.arguments, call.call_id) == ("pay", {"x": 1}, "c1")
     assert (call.address, call.thread, call.why) == ("agent:A;tool:pay:c1", "t1", "Why.")
     assert (call.tags, call.idempotent, dict(call.session)) == (("money",), True, {})
-
-
-async def test_policy_cannot_change_what_runs() -> None:
-    class Meddler:
-        async def evaluate(self, call: PolicyCall) -> Ruling:
-            call.arguments["x"] = 99  # type: ignore[index]
-            return Allow()
-
-    pay = Plain("pay")
-    await Stage(policy_gate(pay, Meddler()), {"x": 1}).run()
-    assert pay.calls == [{"x": 1}]
 
 
 async def test_denied_call_runs_nothing_and_asks_nobody() -> None:
@@ -109,30 +76,6 @@ async def test_denied_call_runs_nothing_and_asks_nobody() -> None:
     result = await stage.run()
     assert result is not None
     assert "Reason: none was given." in result.text
-
-
-async def test_failing_policy_denies() -> None:
-    class Broken:
-        async def evaluate(self, call: PolicyCall) -> Ruling:
-            raise ValueError("no")
-
-    pay = Plain("pay")
-    result = await Stage(policy_gate(pay, Broken()), {"x": 1}).run()
-    assert result is not None
-    assert result.outcome is ToolOutcome.REFUSED
-    assert "the policy failed" in result.text
-    assert pay.calls == []
-
-
-async def test_policy_that_asks_people_itself_denies() -> None:
-    class Asks:
-        async def evaluate(self, call: PolicyCall) -> Ruling:
-            interrupt("may I?")
-
-    stage = Stage(policy_gate(Plain("pay"), Asks()), {"x": 1})
-    result = await stage.run()
-    assert result is not None
-    assert "it has to return `Ask`" in result.text
 
 
 async def test_question_of_a_policy_shows_its_rule_and_its_hints() -> None:
@@ -153,17 +96,11 @@ async def test_question_of_a_policy_shows_its_rule_and_its_hints() -> None:
     assert pay.calls == []
 
 
-async def test_question_keeps_the_tools_title_without_another() -> None:
-    stage, _, _ = staged(Ask(rule="r"))
-    await stage.run()
-    assert stage.question(ApprovalInfo).title == "Do pay"
-
-
 @pytest.mark.parametrize("later", [Allow(), Deny(), Ask(rule="other"), ValueError()])
 async def test_g092_ruling_is_frozen_into_the_question(later: Ruling) -> None:
     stage, judge, pay = staged(ASK)
     await stage.run()
-    judge.ruling = later
+    judge.answer = later
     result = await stage.result(stage.question(ReviewEditInfo).reject("no"))
     assert result.outcome is ToolOutcome.REJECTED
     assert pay.calls == []
@@ -173,90 +110,35 @@ async def test_g092_ruling_is_frozen_into_the_question(later: Ruling) -> None:
 async def test_g092_unanswered_call_is_not_judged_again() -> None:
     stage, judge, pay = staged(ASK)
     await stage.run()
-    judge.ruling = Allow()
+    judge.answer = Allow()
     assert await stage.run(reenter=True) is None
     assert await stage.answer(Expired()) is not None
     assert pay.calls == []
     assert len(judge.calls) == 1
 
 
-async def test_approved_call_runs_once_and_is_not_judged_again() -> None:
-    stage, judge, pay = staged(ASK)
-    await stage.run()
-    judge.ruling = Deny()
-    assert await stage.answer(stage.question(ReviewEditInfo).accept()) == ToolReturn(
-        'pay ok {"x": 1}'
-    )
-    assert pay.calls == [{"x": 1}]
-    assert len(judge.calls) == 1
-
-
 async def test_edit_is_judged() -> None:
     pay = Plain("pay")
-    stage = Stage(policy_gate(pay, LIMITS), {"x": 20})
-    await stage.run()
+    stage = await asked(policy_gate(pay, LIMITS), {"x": 20})
     info = stage.question(ReviewEditInfo)
-    before = stage.asked.id
-    assert await stage.answer(info.edit({"x": 500})) is None
-    assert re.search("do not allow.*more than 100", str(stage.refusals[0]))
+    assert re.search("do not allow.*more than 100", str(await stage.refused(info.edit({"x": 500}))))
     assert pay.calls == []
-    assert stage.asked.id == before
     assert await stage.answer(info.edit({"x": 30})) is not None
     assert pay.calls == [{"x": 30}]
-
-
-async def test_edit_into_what_is_allowed_runs() -> None:
-    pay = Plain("pay")
-    stage = Stage(policy_gate(pay, LIMITS), {"x": 20})
-    await stage.run()
-    await stage.answer(stage.question(ReviewEditInfo).edit({"x": 3}))
-    assert pay.calls == [{"x": 3}]
 
 
 @pytest.mark.parametrize(("x", "runs"), [(500, False), (2, True)])
 async def test_edit_in_a_gate_inside_is_judged_too(x: int, runs: bool) -> None:
     pay = Plain("pay")
-    stage = Stage(policy_gate(review_edit_gate(pay), LIMITS), {"x": 1})
-    await stage.run()
+    stage = await asked(policy_gate(review_edit_gate(pay), LIMITS), {"x": 1})
     result = await stage.answer(stage.question(ReviewEditInfo).edit({"x": x}))
     assert (result is not None) is runs
     assert pay.calls == ([{"x": x}] if runs else [])
     assert bool(stage.refusals) is not runs
 
 
-async def test_policy_and_gate_ask_one_after_the_other() -> None:
-    pay = Plain("pay")
-    stage = Stage(policy_gate(approval_gate(pay), Judge(ASK)), {"x": 1})
-    await stage.run()
-    assert await stage.answer(stage.question(ReviewEditInfo).accept()) is None
-    assert await stage.answer(stage.question(ApprovalInfo).approve()) is not None
-    assert pay.calls == [{"x": 1}]
-    assert stage.tool.definition.gates == ("policy", "approval")
-
-
-def asking_tool() -> Tool:
-    async def pay(x: int) -> str:
-        _, has_data, data = get_resume_context(str)
-        if not has_data:
-            interrupt(f"sure about {x}?")
-        return f"{x}: {data}"
-
-    return tool(pay)
-
-
-async def test_allowed_call_that_asks_itself_is_judged_once() -> None:
-    judge = Judge(Allow())
-    stage = Stage(policy_gate(asking_tool(), judge), {"x": 1})
-    assert await stage.run() is None
-    assert stage.asked.parent is None  # nobody sees a gate that asked nothing
-    judge.ruling = Deny()
-    assert await stage.answer("yes") == ToolReturn("1: yes")
-    assert len(judge.calls) == 1
-
-
 async def test_allowance_for_other_arguments_does_not_count() -> None:
-    stage = Stage(policy_gate(asking_tool(), Judge(Allow())), {"x": 1})
-    await stage.run()
+    stage = await asked(policy_gate(asking_tool([]), Says(Allow())), {"x": 1})
     assert stage.point is not None
     state = decode(stage.point.state)
     assert isinstance(state, GateState)
@@ -269,11 +151,10 @@ async def test_policy_goes_inside_of_a_completing_gate() -> None:
     async def pay(x: int, note: str) -> str:
         return f"{x} {note}"
 
-    judge = Judge(Allow())
+    judge = Says(Allow())
     made = policy_gate(approval_gate(fill_arguments(tool(pay), ["x"])), judge)
     assert made.definition.gates == ("approval", "complete", "policy")
-    stage = Stage(made, {"note": "n"})
-    await stage.run()
+    stage = await asked(made, {"note": "n"})
     await stage.answer(stage.question(ApprovalInfo).approve())
     info: object = stage.asked.info
     await stage.answer(info.complete({"x": 7}))  # type: ignore[attr-defined]
@@ -285,14 +166,6 @@ async def test_granted_arguments_are_not_judged() -> None:
     assert await stage.run(granted={"x": 3}) == ToolReturn('pay ok {"x": 3}')
     assert judge.calls == []
     assert pay.calls == [{"x": 3}]
-
-
-def test_a_policys_gate_describes_calls_like_its_tool() -> None:
-    made = policy_gate(Plain("pay"), Judge(Allow()), time_limit=1)
-    assert isinstance(made, PolicyGate)
-    assert made.time_limit == 1
-    assert made.validate({"x": 1}) == {"x": 1}
-    assert made.describe({}).title == "Do pay"
 
 
 def test_tags_add_up_and_are_not_empty() -> None:
@@ -311,9 +184,9 @@ def test_wrappers_say_what_is_in_them() -> None:
             return {("graph", "g"): 1}
 
     inner = Graph("pay")
-    assert policy_gate(with_tags(inner, "t"), Judge(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
-    assert policy_gate(with_tags(Plain("pay"), "t"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
-    assert policy_gate(Plain("pay"), Judge(Allow())).components() == {}  # type: ignore[attr-defined]
+    assert policy_gate(with_tags(inner, "t"), Says(Allow())).components() == {("graph", "g"): 1}  # type: ignore[attr-defined]
+    assert policy_gate(with_tags(Plain("pay"), "t"), Says(Allow())).components() == {}  # type: ignore[attr-defined]
+    assert policy_gate(Plain("pay"), Says(Allow())).components() == {}  # type: ignore[attr-defined]
 
 
 class Endless:
@@ -334,7 +207,7 @@ async def test_i1_a_policy_that_takes_longer_than_it_may_denies() -> None:
 
 
 def test_the_time_of_a_policy_goes_inside_of_a_completing_gate_with_it() -> None:
-    made = policy_gate(fill_arguments(Plain("pay"), ["x"]), Judge(Allow()), time_limit=2)
+    made = policy_gate(fill_arguments(Plain("pay"), ["x"]), Says(Allow()), time_limit=2)
     inner = getattr(made, "tool", None)
     assert isinstance(inner, PolicyGate)
     assert inner.time_limit == 2

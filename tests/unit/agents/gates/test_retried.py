@@ -24,7 +24,7 @@ from agents.policy.base import Allow
 from agents.runner import Runner
 from agents.workflows.agenttool import AgentTool
 from tests.unit.agents.graph.support import Lab, State, chain
-from tests.unit.agents.policy.test_rules import Says
+from tests.unit.agents.house import Says
 from tests.unit.agents.support import Plain, collect, yes
 
 

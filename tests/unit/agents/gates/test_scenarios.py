@@ -8,12 +8,14 @@ import pytest
 
 from agents.chat.agent import ChatModelAgent
 from agents.core.asking.answers import Cancelled, Expired
+from agents.core.asking.infos import FollowUpInfo
 from agents.core.codec import Json
 from agents.core.errors import (
     AgentChangedError,
     ArgumentError,
     InvalidArgumentsError,
     ResumeDataError,
+    UnknownInterruptError,
 )
 from agents.core.observers import ToolOutcome
 from agents.core.pending import InterruptContext
@@ -29,24 +31,19 @@ from agents.gates import (
     approval_gate,
     choose_argument,
     fill_arguments,
+    follow_up_tool,
     human_gate,
     policy_gate,
     review_edit_gate,
 )
 from agents.models import ScriptedModel, Turn, call, say
-from agents.policy import Ask, PolicyCall, Ruling
+from agents.policy import Ask
 from agents.runner import Runner
 from agents.runs.answers import ResumeParams
 from agents.tools import Tool
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.support import Plain, World, brief, collect, contexts
-
-
-class AlwaysAsk:
-    """A policy that asks about every call."""
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        return Ask(kind="review", rule="all")
+from tests.unit.agents.house import Says
+from tests.unit.agents.support import Plain, World, brief, collect, contexts, yes
 
 
 class Strict(Plain):
@@ -62,7 +59,7 @@ class Strict(Plain):
 GATES: dict[str, Callable[[Tool], Tool]] = {
     "approval": approval_gate,
     "review": review_edit_gate,
-    "policy": lambda tool: policy_gate(tool, AlwaysAsk()),
+    "policy": lambda tool: policy_gate(tool, Says(Ask(kind="review", rule="all"))),
     "human": lambda tool: human_gate(tool, HumanInterruptConfig()),
     "choice": lambda tool: choose_argument(
         tool, parameter="x", options=[Choice(id="a", label="A", value=1)]
@@ -215,3 +212,20 @@ async def test_e058_tool_that_fails_after_people_agreed_is_a_result(kind: str) -
         brief(events)[0] == f"tool pay#c1 {ToolOutcome.FAILED}: The tool failed: ValueError: exit 1"
     )
     assert len(pay.calls) == 1
+
+
+async def test_d3_a_tool_that_asks_behind_a_gate() -> None:
+    world = World([call("ask_people", {"questions": ["who?"]}, id="c1"), say("done")])
+    world.tools = [approval_gate(follow_up_tool())]
+    outer = contexts(await world.run())["c1"]
+    assert isinstance(outer.info, ApprovalInfo)
+
+    inner = contexts(await world.resume({outer.id: yes(outer)}))["c1"]
+    assert isinstance(inner.info, FollowUpInfo)
+    assert inner.parent is not None
+    with pytest.raises(UnknownInterruptError):
+        await world.resume({outer.id: yes(outer)})
+
+    events = await world.resume({inner.id: "Ada"})
+
+    assert brief(events) == ["tool ask_people#c1 answered: Ada", "says done"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -45,6 +44,7 @@ from tests.unit.agents.support import (
     collect,
     contexts,
     follow,
+    tamper,
     yes,
 )
 
@@ -119,37 +119,6 @@ async def test_an_agent_that_swallows_a_signal_is_noticed() -> None:
     assert await world.pending() == ()
 
 
-async def test_an_error_beside_a_question_wins() -> None:
-    async def fail() -> str:
-        raise ValueError("bad")
-
-    async def ask() -> str:
-        interrupt("q")
-
-    async def mixed() -> str:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(ask())
-            group.create_task(fail())
-        return "never"
-
-    world = World([call("mixed", id="c1"), say("done")], [Plain("mixed", lambda _: mixed())])
-
-    events = await world.run()
-
-    assert brief(events)[1].startswith("tool mixed#c1 failed: The tool failed: ExceptionGroup")
-    assert brief(events)[2] == "says done"
-
-
-async def test_a_group_with_more_than_errors_ends_the_run() -> None:
-    async def both() -> str:
-        raise BaseExceptionGroup("both", [KeyError("x"), Died()])
-
-    world = World([call("both", id="c1"), say("done")], [Plain("both", lambda _: both())])
-
-    with pytest.raises(BaseExceptionGroup):
-        await world.run()
-
-
 async def test_a_tool_with_a_runner_of_its_own_may_fail_with_its_errors() -> None:
     def body(_: dict[str, Json]) -> str:
         raise UnknownInterruptError("x")
@@ -197,10 +166,7 @@ async def test_keep_waiting_needs_something_that_waits() -> None:
 async def test_an_agent_whose_state_is_gone_is_a_typed_error() -> None:
     world = World([call("pay", id="c1")], [approval_gate(Plain("pay"))])
     context = contexts(await world.run())["c1"]
-    store = world.store
-    stored = await store.load("1")  # type: ignore[attr-defined]
-    damaged = stored.data.replace('"countersign.chat-state/1"', '"dict"')
-    store._kept["1"].data = damaged  # type: ignore[attr-defined]
+    await tamper(world.store, lambda text: text.replace('"countersign.chat-state/1"', '"dict"'))
 
     with pytest.raises(CheckpointDecodeError):
         await world.resume({context.id: yes(context)})
@@ -229,33 +195,10 @@ class CountingGate(CallGate):
         return CountingInfo(**self._shown(arguments, "always"))
 
 
-def counting_world() -> tuple[World, Plain]:
+async def test_what_a_dead_process_was_resumed_with_is_checked_again() -> None:
     CountingInfo.checks.clear()
     pay = Plain("pay")
-    return World([call("pay", {"x": 1}, id="c1"), say("done")], [CountingGate(pay)]), pay
-
-
-async def test_an_answer_is_checked_once() -> None:
-    case, pay = counting_world()
-    context = contexts(await case.run())["c1"]
-
-    await case.resume({context.id: yes(context)})
-
-    assert (len(CountingInfo.checks), len(pay.calls)) == (1, 1)
-
-
-async def test_a_wrong_answer_is_refused_and_runs_nothing() -> None:
-    case, pay = counting_world()
-    context = contexts(await case.run())["c1"]
-
-    with pytest.raises(ResumeDataError):
-        await case.resume({context.id: True})
-
-    assert (CountingInfo.checks, pay.calls) == ([True], [])
-
-
-async def test_what_a_dead_process_was_resumed_with_is_checked_again() -> None:
-    case, pay = counting_world()
+    case = World([call("pay", {"x": 1}, id="c1"), say("done")], [CountingGate(pay)])
     context = contexts(await case.run())["c1"]
     store = case.store
     case.store = DyingStore(store, at=1, before=False)  # type: ignore[arg-type]

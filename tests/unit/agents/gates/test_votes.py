@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 import pytest
@@ -10,24 +10,20 @@ import pytest
 from agents import MemoryCheckpointStore, Runner, address_segment, make_message
 from agents.agent import AgentEvent, AgentInput, function_agent
 from agents.core.asking.answers import ApprovalResult, InDoubtResult, ReviewEditResult
-from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
+from agents.core.asking.infos import ApprovalInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
-from agents.core.codec import Json
 from agents.core.errors import AgentConfigError, ToolError
-from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, human_gate, policy_gate, review_edit_gate
 from agents.gates.approval import PolicyGate
 from agents.gates.complete import fill_arguments
 from agents.gates.decorator import tool
 from agents.gates.human import HumanInterrupt, HumanInterruptConfig, HumanResponse
 from agents.gates.questions import ParametersInfo
-from agents.gates.rulings import GateState
-from agents.gates.votes import Vote
-from agents.policy import Allow, AllowList, Ask, PolicyCall, Ruling
+from agents.policy import Allow, Ask, PolicyCall, Ruling
 from agents.tools import Tool
 from tests.unit.agents.house import ByAmount
-from tests.unit.agents.stage import Stage
-from tests.unit.agents.support import Plain, collect
+from tests.unit.agents.stage import asked, edited
+from tests.unit.agents.support import Plain, Watchman, collect
 
 MIA = Ask(rule="big", approvers=("UMIA",))
 ANYBODY = Ask(kind="review", rule="small")
@@ -54,12 +50,6 @@ def to_whom(paid: list[tuple[int, str]]) -> Tool:
     return pay
 
 
-async def asked(made: Tool, arguments: dict[str, Json] | None = None) -> Stage:
-    stage = Stage(made, arguments or {"x": 5})
-    assert await stage.run() is None
-    return stage
-
-
 @pytest.mark.parametrize("rule", ["always", "dear"])
 async def test_what_a_gate_asks_is_bound_to_its_own_rule_and_kind(rule: str) -> None:
     approval = await asked(approval_gate(Plain("pay"), rule=rule))
@@ -71,28 +61,12 @@ async def test_what_a_gate_asks_is_bound_to_its_own_rule_and_kind(rule: str) -> 
         assert (info.rule, info.ruling) == (rule, Ask(rule=rule).to_text(kind=kind))
 
 
-async def test_a_vote_counts_for_the_gate_whose_people_were_asked() -> None:
-    stage = await asked(approval_gate(Plain("pay")))
-    info = stage.question(ApprovalInfo)
-    vote = Vote(ruling=info.ruling, voters=("UMIA",), editor="", editors=(), slot="b", edits=False)
-    left: list[tuple[str, CallInfo]] = [("a", info), ("b", info), ("c", info)]
-    counted, then = vote.cast(GateState(), left)
-    assert counted.agreed == {"b": info.ruling}
-    assert [slot for slot, _ in then] == ["a", "c"]
-
-
 async def test_an_edit_that_was_approved_outside_counts_when_an_argument_is_filled_in() -> None:
     paid: list[tuple[int, str]] = []
     policy = ByAmount({5: ANYBODY, 6: MIA})
     stage = await asked(PolicyGate(fill_arguments(to_whom(paid), ["to"]), policy))
     info = stage.question(ReviewEditInfo)
-    edit = ReviewEditResult(
-        edited_arguments={"x": 6},
-        digest=info.digest_of({"x": 6}, ruling=MIA.to_text()),
-        ruling=MIA.to_text(),
-        by="UMIA",
-        edited_by="UADA",
-    )
+    edit = edited(info, 6, ruling=MIA.to_text(), by="UMIA", edited_by="UADA")
     assert await stage.answer(edit) is None
     await stage.answer(stage.question(ParametersInfo).complete({"to": "Ben"}, by="UBEN"))
     assert (stage.refusals, paid) == ((), [(6, "Ben")])
@@ -129,8 +103,9 @@ async def test_f6_who_agreed_outside_does_not_decide_for_a_gate_that_asks_later(
     info = stage.question(HumanInterrupt)
     assert info.counted == ("UMIA", "UADA")
     for name in info.counted:
-        assert await stage.answer(info.accept(by=name)) is None
-        assert f"{name} has agreed in another gate" in str(stage.refusals[0])
+        assert f"{name} has agreed in another gate" in str(
+            await stage.refused(info.accept(by=name))
+        )
     assert paid == []
     await stage.answer(info.accept(by="UBEN"))
     assert paid == [(5, "Eve")]
@@ -141,12 +116,7 @@ async def test_asked_again_about_the_same_call_it_names_who_agreed_around_it() -
     stage = await asked(approval_gate(policy_gate(pay, ByAmount({5: dear, 6: ANYBODY}))))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UBEN"))
     info = stage.question(ReviewEditInfo)
-    other = ReviewEditResult(
-        edited_arguments={"x": 5},
-        digest=info.digest_of({"x": 5}, ruling=ANYBODY.to_text()),
-        ruling=ANYBODY.to_text(),
-        by="UADA",
-    )
+    other = edited(info, 5, ruling=ANYBODY.to_text(), by="UADA")
     assert await stage.answer(other) is None
     again = stage.question(ReviewEditInfo)
     assert (again.counted, again.asked_again) == (("UBEN",), "")
@@ -155,13 +125,7 @@ async def test_asked_again_about_the_same_call_it_names_who_agreed_around_it() -
 
 
 async def test_f7_decisions_on_what_was_edited_away_do_not_start_the_call() -> None:
-    seen: list[StartingCall] = []
-
-    async def watch(call: StartingCall) -> Mapping[str, Json] | AskAgain:
-        seen.append(call)
-        return {}
-
-    pay = Plain("pay")
+    pay, watch = Plain("pay"), Watchman()
     stage = await asked(policy_gate(pay, ByAmount(dict.fromkeys((5, 6, 7), NOT_THE_EDITOR))))
     stage.before_start = watch
     ids = [stage.asked.id]
@@ -170,7 +134,7 @@ async def test_f7_decisions_on_what_was_edited_away_do_not_start_the_call() -> N
         ids.append(stage.asked.id)
     await stage.answer(stage.question(ReviewEditInfo).accept(by="UBEN"))
     assert pay.calls == [{"x": 7}]
-    assert [call.decisions for call in seen] == [tuple(ids[1:])]
+    assert [call.decisions for call in watch.seen] == [tuple(ids[1:])]
 
 
 @dataclass
@@ -231,27 +195,10 @@ async def test_who_agreed_for_a_gate_may_agree_again_to_what_was_filled_in() -> 
     assert paid == [(5, "Eve")]
 
 
-async def test_f6_who_agreed_outside_does_not_fill_in_what_was_open() -> None:
-    paid: list[tuple[int, str]] = []
-    stage = await asked(approval_gate(fill_arguments(to_whom(paid), ["to"])))
-    await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
-    assert (
-        await stage.answer(stage.question(ParametersInfo).complete({"to": "Ben"}, by="UMIA"))
-        is None
-    )
-    assert "UMIA has agreed in another gate" in str(stage.refusals[0])
-    assert paid == []
-
-
 async def test_f7_lapse_after_a_second_approval_still_shows_the_first_call() -> None:
-    reasons = ["too old"]
-
-    async def watch(_: StartingCall) -> Mapping[str, Json] | AskAgain:
-        return AskAgain(reasons.pop()) if reasons else {}
-
     pay = Plain("pay")
     stage = await asked(policy_gate(pay, ByAmount({5: ANYBODY, 6: MIA})))
-    stage.before_start = watch
+    stage.before_start = Watchman(["too old"])
     await stage.answer(stage.question(ReviewEditInfo).edit({"x": 6}, by="UADA"))
     await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
     info = stage.question(ApprovalInfo)
@@ -260,20 +207,6 @@ async def test_f7_lapse_after_a_second_approval_still_shows_the_first_call() -> 
     assert isinstance(result, ToolReturn)
     assert result.said in result.text
     assert (result.said, pay.calls) == (await Plain("pay").call({"x": 6}), [{"x": 6}])
-
-
-async def test_nobody_is_asked_about_a_new_call_that_the_tool_has_no_words_for() -> None:
-    def say_it(x: int) -> str:
-        return {1: "one"}[x]
-
-    @tool(preview=say_it)
-    def pay(x: int) -> str:
-        """Pay."""
-        return "paid"
-
-    stage = Stage(approval_gate(pay), {"x": 5})
-    with pytest.raises(Exception, match="5"):
-        await stage.run()
 
 
 async def test_a_question_of_a_gate_that_is_gone_runs_nothing() -> None:
@@ -291,15 +224,7 @@ async def test_a_question_of_a_gate_that_is_gone_runs_nothing() -> None:
 
 async def test_what_is_declared_secret_is_noted_with_the_start() -> None:
     for reasons in ([], ["too old"]):
-        starts: list[StartingCall] = []
-
-        async def watch(
-            call: StartingCall,
-            reasons: list[str] = reasons,
-            starts: list[StartingCall] = starts,
-        ) -> Mapping[str, Json] | AskAgain:
-            starts.append(call)
-            return AskAgain(reasons.pop()) if reasons else {}
+        watch = Watchman(reasons)
 
         @tool(secret=["pin"])
         def pay(pin: str) -> str:
@@ -310,41 +235,22 @@ async def test_what_is_declared_secret_is_noted_with_the_start() -> None:
         stage = await asked(policy_gate(pay, policy), {"pin": "1234"})
         stage.before_start = watch
         await stage.answer(stage.question(ApprovalInfo).approve(by="UMIA"))
-        assert (starts[-1].arguments, starts[-1].secret) == ({"pin": "1234"}, ("pin",))
+        start = watch.seen[-1]
+        assert (start.arguments, start.secret) == ({"pin": "1234"}, ("pin",))
 
 
 # ---- several who were counted for one answer -----------------------------------------------------
 
 
-async def asked_twice() -> tuple[Stage, Plain]:
-    """A call whose outer gate two people have let pass; the inner one asks now."""
-    pay = Plain("pay")
-    stage = Stage(approval_gate(review_edit_gate(pay)), {"x": 5})
-    assert await stage.run() is None
-    yes = replace(stage.question(ApprovalInfo).approve(by="UADA"), voters=("UADA", "UMIA"))
-    assert await stage.answer(yes) is None
-    return stage, pay
-
-
-async def test_the_inner_gate_shows_all_who_were_counted_outside() -> None:
-    stage, _ = await asked_twice()
-    assert stage.question(ReviewEditInfo).counted == ("UADA", "UMIA")
-
-
 @pytest.mark.parametrize("voters", [("UMIA",), ("UBEN", "UMIA")])
 async def test_nobody_who_was_counted_outside_counts_inside(voters: tuple[str, ...]) -> None:
-    stage, pay = await asked_twice()
+    pay = Plain("pay")
+    stage = await asked(approval_gate(review_edit_gate(pay)))
+    outer = replace(stage.question(ApprovalInfo).approve(by="UADA"), voters=("UADA", "UMIA"))
+    assert await stage.answer(outer) is None
     yes = replace(stage.question(ReviewEditInfo).accept(by="UBEN"), voters=voters)
-    assert await stage.answer(yes) is None
-    assert "UMIA has agreed in another gate" in str(stage.refusals[0])
+    assert "UMIA has agreed in another gate" in str(await stage.refused(yes))
     assert pay.calls == []
-
-
-async def test_other_people_let_it_run() -> None:
-    stage, pay = await asked_twice()
-    yes = replace(stage.question(ReviewEditInfo).accept(by="UBEN"), voters=("UBEN", "USAM"))
-    assert await stage.answer(yes) is not None
-    assert pay.calls == [{"x": 5}]
 
 
 @pytest.mark.parametrize(
@@ -354,8 +260,7 @@ async def test_an_editor_among_the_voters_of_an_edit_does_not_count_where_it_is_
     voters: tuple[str, ...], runs: bool
 ) -> None:
     pay = Plain("pay")
-    stage = Stage(policy_gate(pay, ByAmount({5: NOT_THE_EDITOR, 6: NOT_THE_EDITOR})), {"x": 5})
-    assert await stage.run() is None
+    stage = await asked(policy_gate(pay, ByAmount({5: NOT_THE_EDITOR, 6: NOT_THE_EDITOR})))
     edit = replace(stage.question(ReviewEditInfo).edit({"x": 6}), edited_by="UADA", voters=voters)
     await stage.answer(edit)
     assert (pay.calls == [{"x": 6}]) is runs
@@ -379,23 +284,6 @@ def test_what_is_bound_stands_for_the_whole_ruling_and_the_terms_are_not_in_it()
     assert ask.to_text() == replace(ask, terms="other", reason="else").to_text()
     assert ask.to_text() != replace(ask, bound="d2").to_text()
     assert ask.to_text() != replace(ask, kind="review").to_text()
-
-
-async def test_terms_are_frozen_with_the_question() -> None:
-    ask = Ask(rule="big", terms='{"a":1}', bound="d1")
-    stage = Stage(policy_gate(Plain("pay"), ByAmount({5: ask})), {"x": 5})
-    assert await stage.run() is None
-    assert stage.question(ApprovalInfo).terms == '{"a":1}'
-
-
-async def test_a_policy_is_told_the_risk_of_a_tool() -> None:
-    @tool(risk="critical")
-    def wipe() -> None:
-        """Wipe."""
-
-    assert wipe.definition.risk == "critical"
-    assert Plain("pay").definition.risk == "medium"
-    assert policy_gate(wipe, AllowList(["wipe"])).definition.risk == "critical"
 
 
 def test_a_risk_that_does_not_exist_is_refused() -> None:
