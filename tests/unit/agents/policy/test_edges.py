@@ -13,7 +13,6 @@ from agents.core.codec import Json
 from agents.core.errors import AgentConfigError
 from agents.core.interrupt import InterruptSignal
 from agents.core.pending import InterruptNode
-from agents.core.tools import ToolSpec
 from agents.policy import (
     Allow,
     AllowList,
@@ -25,7 +24,6 @@ from agents.policy import (
     PolicyCall,
     Rule,
     RulePolicy,
-    Ruling,
     all_of,
     check_names,
     first_of,
@@ -33,44 +31,16 @@ from agents.policy import (
     strictest,
 )
 from agents.policy.checks import has_path, people_of
+from tests.unit.agents.house import Says
+from tests.unit.agents.policy.test_rules import known
 
 CALL = PolicyCall(tool="pay", arguments={"euros": 5})
 
 
-class Keeps:
-    """A policy that keeps which calls it was asked about, and allows them."""
-
-    def __init__(self) -> None:
-        self.calls: list[PolicyCall] = []
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        self.calls.append(call)
-        return Allow()
-
-
-@pytest.mark.parametrize("combine", [all_of, first_of])
-async def test_each_part_of_a_combination_judges_the_call_itself(combine: Any) -> None:
-    parts = Keeps(), Keeps()
-
-    await combine(*parts).evaluate(CALL)
-
-    assert [part.calls for part in parts] == [[CALL], [CALL]]
-
-
-async def test_a_policy_is_asked_about_the_call_itself() -> None:
-    keeps = Keeps()
-
-    assert await ruling_of(keeps, CALL) == Allow()
-    assert keeps.calls == [CALL]
-
-
 async def test_each_refusal_says_why() -> None:
-    class Asks:
-        async def evaluate(self, call: PolicyCall) -> Ruling:
-            raise InterruptSignal(InterruptNode(id="i", address=Address()))
-
+    asks = Says(InterruptSignal(InterruptNode(id="i", address=Address())))
     denied = Deny("the policy tried to ask people itself; it has to return `Ask`", failed=True)
-    assert await ruling_of(Asks(), CALL) == denied
+    assert await ruling_of(asks, CALL) == denied
     assert await AllowList([]).evaluate(CALL) == Deny("the tool is not on the list")
     assert await BlockList(["pay"]).evaluate(CALL) == Deny("the tool is blocked")
     wrong: Any = "yes"
@@ -107,21 +77,17 @@ ADAS = ("UADA", "UBEN", "UCY", "UDAN")
 
 
 @pytest.mark.parametrize(
-    "policy", [ADA, all_of(ADA), first_of(ADA), all_of(Keeps(), first_of(Keeps(), ADA))]
+    "policy", [ADA, all_of(ADA), first_of(ADA), all_of(Says(Allow()), first_of(Says(Allow()), ADA))]
 )
 def test_a_policy_names_all_whom_it_may_ask_once(policy: Policy) -> None:
-    assert people_of(policy) == people_of(Keeps(), policy, policy) == ADAS
-    assert people_of(Allow(), Keeps(), Deny()) == ()
+    assert people_of(policy) == people_of(Says(Allow()), policy, policy) == ADAS
+    assert people_of(Allow(), Says(Allow()), Deny()) == ()
 
 
 def test_rules_in_first_of_have_names_of_their_own() -> None:
-    assert first_of(Keeps(), ADA).rule_names() == ("a", "rest")  # type: ignore[attr-defined]
+    assert first_of(Says(Allow()), ADA).rule_names() == ("a", "rest")  # type: ignore[attr-defined]
     with pytest.raises(AgentConfigError, match=r"two rules .* ask by the name 'a'"):
         all_of(first_of(ADA), ADA)
-
-
-def known(name: str, schema: Mapping[str, Json], tags: tuple[str, ...] = ()) -> ToolSpec:
-    return ToolSpec(name=name, description="", schema=schema, tags=tags)
 
 
 @pytest.mark.parametrize(

@@ -35,29 +35,11 @@ from agents.policy import (
 )
 from agents.policy.checks import check_tags, check_tool
 from agents.policy.rules import Operator
+from tests.unit.agents.house import Says
 
 
 def a_call(tool: str = "pay", *, tags: tuple[str, ...] = (), **arguments: Json) -> PolicyCall:
     return PolicyCall(tool=tool, arguments=arguments, tags=tags)
-
-
-class Says:
-    """A policy that always says the same, whatever that is, and counts."""
-
-    def __init__(self, answer: object) -> None:
-        self.answer = answer
-        self.asked = 0
-
-    async def evaluate(self, call: PolicyCall) -> Ruling:
-        self.asked += 1
-        if isinstance(self.answer, BaseException):
-            raise self.answer
-        return self.answer  # type: ignore[return-value]
-
-
-async def test_ruling_is_passed_on() -> None:
-    assert await ruling_of(Says(Allow()), a_call()) == Allow()
-    assert await ruling_of(Says(Deny("no")), a_call()) == Deny("no")
 
 
 @pytest.mark.parametrize(
@@ -80,16 +62,6 @@ async def test_what_is_no_ruling_denies(answer: object, reason: str) -> None:
     assert "secret" not in ruling.reason
 
 
-async def test_slow_policy_denies() -> None:
-    class Slow:
-        async def evaluate(self, call: PolicyCall) -> Ruling:
-            await asyncio.Event().wait()
-            return Allow()
-
-    ruling = await ruling_of(Slow(), a_call(), time_limit=0)
-    assert ruling == Deny("the policy did not answer within 0 seconds", failed=True)
-
-
 async def test_policy_that_is_not_async_denies() -> None:
     class Plain:
         def evaluate(self, call: PolicyCall) -> Ruling:
@@ -102,12 +74,6 @@ async def test_policy_that_is_not_async_denies() -> None:
 async def test_cancelled_run_is_not_a_denial() -> None:
     with pytest.raises(asyncio.CancelledError):
         await ruling_of(Says(asyncio.CancelledError()), a_call())
-
-
-async def test_allow_list() -> None:
-    policy = AllowList(["read", "find"])
-    assert await policy.evaluate(a_call("read")) == Allow()
-    assert isinstance(await policy.evaluate(a_call("rea")), Deny)
 
 
 async def test_block_list() -> None:
@@ -193,22 +159,16 @@ def test_policy_without_names_passes_the_check() -> None:
         (("x", "in", ["a", "b"]), "c", False),
         (("x", "not_in", ["a", "b"]), "c", True),
         (("x", "not_in", ["a", 1]), 1, False),
-        (("x", ">", 100), 101, True),
-        (("x", ">", 100), 100, False),
-        (("x", ">=", 100), 100.0, True),
         (("x", "<", 0.5), "0.25", True),
-        (("x", "<=", 5), 6, False),
         (("x", ">", 100), "many", None),
         (("x", ">", 100), None, None),
         (("x", ">", 100), True, None),
-        (("x", ">", 100), "9" * 101, None),
         (("x", ">", 100), "NaN", None),
         (("x", ">", 100), 10**500, True),
         (("x", "equals", 0.1), "0.1", True),
         (("x", ">=", 0.1), "0.1", True),
         (("x", "matches", "a.*"), "a\nb", True),
         (("x", "matches", "a"), "ab", False),
-        (("x", "matches", "a*"), "a" * 1001, None),
         (("x", "matches", "a*"), 5, None),
         (("x.y.0", "equals", "z"), {"y": ["z"]}, True),
         (("x.y.1", "equals", "z"), {"y": ["z"]}, None),
@@ -258,9 +218,6 @@ def test_condition_that_makes_no_sense(
 ) -> None:
     with pytest.raises(AgentConfigError, match=fault.replace("(", r"\(")):
         Condition(path, operator, value)
-
-
-DEAR = Condition("euros", ">", 100)
 
 
 # Each operator at its boundary, just below and just above it, as a number and as digits.
@@ -386,22 +343,6 @@ def test_rule_is_about_tools_and_tags() -> None:
     assert not rule.matches(a_call("DB_drop", tags=("write",)))
 
 
-async def test_first_rule_that_matches_counts() -> None:
-    ask = Ask(rule="big payments", kind="review")
-    policy = RulePolicy(
-        rules=(
-            Rule(tool="pay", when=(Condition("euros", ">", 5000),), then=Deny("too much")),
-            Rule(tool="pay", when=(DEAR,), then=ask),
-            Rule(tool="pay", then=Allow()),
-        ),
-        default=Deny("nobody has thought of it"),
-    )
-    assert await policy.evaluate(a_call(euros=9000)) == Deny("too much")
-    assert await policy.evaluate(a_call(euros=900)) == ask
-    assert await policy.evaluate(a_call(euros=9)) == Allow()
-    assert await policy.evaluate(a_call("drop")) == Deny("nobody has thought of it")
-
-
 def test_rules_need_a_default_and_rulings() -> None:
     with pytest.raises(TypeError, match="default"):
         RulePolicy(rules=())  # type: ignore[call-arg]
@@ -429,7 +370,7 @@ async def test_first_of_stops_where_somebody_objects() -> None:
     assert await first_of(Says(Allow()), Says(Ask(rule="r")), last).evaluate(a_call()) == Ask(
         rule="r"
     )
-    assert last.asked == 0
+    assert last.calls == []
     assert await first_of(Says(Allow()), Says(Allow())).evaluate(a_call()) == Allow()
 
 
@@ -475,11 +416,6 @@ def test_several_questions_become_one() -> None:
     assert strictest([Ask(rule="a", kind="review"), Ask(rule="a", kind="review")]) == Ask(
         rule="a", kind="review"
     )
-
-
-def test_questions_to_different_people_deny() -> None:
-    asks = Ask(rule="a", approvers=("U1",)), Ask(rule="b", approvers=("U2",))
-    assert strictest(asks) == Deny("the rules a and b ask different people", asks=asks)
 
 
 def test_nested_combinations_keep_each_ruling_that_asks() -> None:
