@@ -15,7 +15,6 @@ from agents import (
     Runner,
     ScriptedModel,
     Tool,
-    approval_gate,
     get_resume_context,
     interrupt,
     make_message,
@@ -27,7 +26,7 @@ from agents.graph import START, GraphAgent, StateGraph, node_interrupt
 from agents.models import Turn, call, say
 from agents.workflows import SequentialAgent
 from agents.workflows.agenttool import AgentTool
-from tests.unit.agents.support import Died, Plain, WatchedStore, brief, collect, contexts, yes
+from tests.unit.agents.support import Died, WatchedStore, brief, collect, contexts
 
 BUSY = ConnectionError("503")
 
@@ -107,21 +106,6 @@ async def test_an_answer_is_acted_on_once(kind: str) -> None:
         await collect(then.resume("1", {asked.id: "no"}))
     assert brief(await collect(then.recover("1")))[-1] == "says done"
     assert acted == ["yes"]
-
-
-async def test_what_people_refused_may_be_answered_again_as_nothing_has_acted() -> None:
-    plain, store = Plain("t"), MemoryCheckpointStore()
-    first = Runner(chat([call("t", id="c1")], approval_gate(plain)), checkpoint_store=store)
-    (asked,) = contexts(await collect(first.query("hi", checkpoint_id="1"))).values()
-    failing = Runner(chat([BUSY], approval_gate(plain)), checkpoint_store=store)
-
-    with pytest.raises(ModelError):
-        await collect(failing.resume("1", {asked.id: asked.info.reject("no")}))  # type: ignore[attr-defined]
-
-    then = Runner(chat([say("done")], approval_gate(plain)), checkpoint_store=store)
-    events = await collect(then.resume("1", {asked.id: yes(asked)}))
-    assert brief(events)[-1] == "says done"
-    assert len(plain.calls) == 1
 
 
 class StoreToDie(WatchedStore):

@@ -177,10 +177,14 @@ async def test_i11_a_round_trip_takes_six_commands_of_the_checkpoint_store() -> 
         assert len([name for name in commands if name not in {"log", "history"}]) == expected
 
 
-async def test_what_a_runner_remembers_is_not_trusted_over_the_store() -> None:
+def two_runners() -> tuple[Runner, Runner]:
+    """Two processes on one store."""
     store = MemoryCheckpointStore()
-    first = Runner(Asker("a"), checkpoint_store=store)
-    second = Runner(Asker("a"), checkpoint_store=store)
+    return Runner(Asker("a"), checkpoint_store=store), Runner(Asker("a"), checkpoint_store=store)
+
+
+async def test_what_a_runner_remembers_is_not_trusted_over_the_store() -> None:
+    first, second = two_runners()
     await collect(first.query("hi", checkpoint_id="1"))
     (old,) = await first.pending("1")
     await collect(second.resume("1"))
@@ -192,9 +196,7 @@ async def test_what_a_runner_remembers_is_not_trusted_over_the_store() -> None:
 
 
 async def test_what_a_runner_remembers_may_be_taken_by_another() -> None:
-    store = MemoryCheckpointStore()
-    first = Runner(Asker("a"), checkpoint_store=store)
-    second = Runner(Asker("a"), checkpoint_store=store)
+    first, second = two_runners()
     await collect(first.query("hi", checkpoint_id="1"))
     (context,) = await first.pending("1")
     params = ResumeParams(targets={context.id: "x"})
@@ -256,9 +258,7 @@ async def test_a_run_that_died_is_recovered_from_what_was_opened() -> None:
 
 
 async def test_what_was_opened_is_read_anew_when_somebody_wrote_since() -> None:
-    store = MemoryCheckpointStore()
-    first = Runner(Asker("a"), checkpoint_store=store)
-    second = Runner(Asker("a"), checkpoint_store=store)
+    first, second = two_runners()
     await collect(first.query("hi", checkpoint_id="1"))
     run = await second.open("1")
     await collect(first.resume("1"))

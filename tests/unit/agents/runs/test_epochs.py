@@ -11,7 +11,7 @@ from agents import MemoryCheckpointStore, approval_gate, idempotency_key
 from agents.core.codec import Json
 from agents.models import Turn, call, say
 from agents.runs.document import Claim, RunDocument
-from tests.unit.agents.support import Died, Plain, World, contexts, yes
+from tests.unit.agents.support import Died, Plain, World, yes
 
 SCRIPT: list[Turn] = [
     call("pay", {"x": 1}, id="c1"),
@@ -112,14 +112,6 @@ async def test_a_call_that_runs_again_after_a_crash_has_the_same_key(epoch: str)
 
     assert len(till.keys[2]) == 3
     assert till.keys[2][1] == till.keys[2][2] != till.keys[2][0]
-
-
-async def test_what_waits_in_a_new_era_is_asked_and_decided_as_before() -> None:
-    till = Till()
-    world = till.world(await first_life(till), "2", asked=1)
-    waiting = contexts(await world.resume({}))["c1"]
-    events = await world.resume({waiting.id: yes(waiting)})
-    assert "c2" in contexts(events)
 
 
 def test_the_first_era_leaves_no_trace_in_what_is_stored() -> None:

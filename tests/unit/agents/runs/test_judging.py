@@ -9,7 +9,6 @@ import pytest
 
 from agents import (
     ChatModelAgent,
-    CheckpointClosedError,
     InterruptContext,
     ScriptedModel,
     get_resume_context,
@@ -21,7 +20,6 @@ from agents.agent import Agent, AgentEvent, AgentInput, function_agent
 from agents.core.asking.infos import ApprovalInfo, CallInfo, ReviewEditInfo
 from agents.core.codec import Json
 from agents.core.errors import InvalidArgumentsError
-from agents.core.scope import AskAgain, StartingCall
 from agents.gates import approval_gate, policy_gate, review_edit_gate
 from agents.gates.rulings import Judgement
 from agents.graph import END, START, StateGraph
@@ -29,10 +27,10 @@ from agents.graph.agent import GraphAgent
 from agents.middlewares import policy_middleware
 from agents.middlewares.retry import ToolRetryMiddleware
 from agents.models import call, say
-from agents.policy import Allow, Ask, Condition, Deny, PolicyCall, Rule, RulePolicy, Ruling
+from agents.policy import Allow, Ask, Condition, Deny, Rule, RulePolicy
 from agents.tools import Tool
 from agents.workflows import AgentTool
-from tests.unit.agents.support import World, collect, yes
+from tests.unit.agents.support import Watchman, World, collect, yes
 
 RAN: list[int] = []
 LIMITS = RulePolicy(
@@ -95,18 +93,6 @@ async def test_ruling_of_other_arguments_is_told_and_nothing_runs() -> None:
     assert RAN == []
 
 
-async def test_what_is_told_is_what_the_gate_will_say() -> None:
-    world = a_world(policy_gate(pay, LIMITS))
-    await world.run()
-    (waiting,) = await world.pending()
-    info = await asked(world, x=500)
-    assert isinstance(waiting.info, ReviewEditInfo)
-    await world.resume({waiting.id: waiting.info.edit({"x": 500}, by="UADA")})
-    (again,) = await world.pending()
-    assert isinstance(again.info, ApprovalInfo)
-    assert (again.info.ruling, again.info.digest) == (info.ruling, info.digest)
-
-
 async def test_gates_around_are_asked_too() -> None:
     world = a_world(policy_gate(review_edit_gate(pay), LIMITS), 5)
     await world.run()
@@ -114,13 +100,10 @@ async def test_gates_around_are_asked_too() -> None:
     assert "too much" in judgement.denied
     info = await asked(world, x=6)
     assert info.rule == "always"
-    world = a_world(policy_gate(retry_tools_around(review_edit_gate(pay)), LIMITS), 5)
+    retried = ToolRetryMiddleware().wrap_tool(review_edit_gate(pay))
+    world = a_world(policy_gate(retried, LIMITS), 5)
     await world.run()
     await judged(world, x=5000)
-
-
-def retry_tools_around(made: Tool) -> Tool:
-    return ToolRetryMiddleware().wrap_tool(made)
 
 
 async def test_gates_around_that_asked_are_known_with_what_they_let_pass() -> None:
@@ -155,18 +138,6 @@ async def test_arguments_that_do_not_fit_are_refused() -> None:
     await world.run()
     with pytest.raises(InvalidArgumentsError):
         await judged(world, x="many")
-
-
-async def test_policy_that_writes_changes_nothing() -> None:
-    class Writes:
-        async def evaluate(self, call: PolicyCall) -> Ruling:
-            call.arguments["x"] = 0  # type: ignore[index]
-            return Ask(kind="review", rule="r")
-
-    world = a_world(policy_gate(pay, Writes()))
-    await world.run(session_values={"a": [1]})
-    info = await asked(world, x=7)
-    assert info.arguments == {"x": 7}
 
 
 async def ask(_: AgentInput) -> AsyncGenerator[AgentEvent, None]:
@@ -220,16 +191,6 @@ async def test_gate_that_is_gone_is_not_judged() -> None:
     assert await world.runner().judge("1", waiting.id, {"x": 1}) is None
 
 
-async def test_run_that_has_ended_is_not_judged() -> None:
-    world = a_world(policy_gate(pay, LIMITS))
-    await world.run()
-    (waiting,) = await world.pending()
-    assert isinstance(waiting.info, ReviewEditInfo)
-    await world.resume({waiting.id: waiting.info.accept()})
-    with pytest.raises(CheckpointClosedError):
-        await world.runner().judge("1", waiting.id, {"x": 1})
-
-
 class State(TypedDict, total=False):
     input: str
     output: str
@@ -247,11 +208,8 @@ async def test_graph_agent_is_not_judged() -> None:
 
 
 async def test_people_whose_decision_has_lapsed_are_asked_whatever_they_agreed_to() -> None:
-    async def watch(_: StartingCall) -> AskAgain:
-        return AskAgain("too old")
-
     world = a_world(approval_gate(policy_gate(pay, LIMITS)), 5)
-    world.before_start = watch
+    world.before_start = Watchman(["too old"])
     await world.run()
     (first,) = await world.pending()
     await world.resume({first.id: yes(first, by="UMIA")})

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from agents import InDoubtResult, MemoryCheckpointStore, Runner, ToolOutcome, approval_gate
-from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.errors import CheckpointDecodeError
 from agents.core.journal import notices_in
@@ -19,10 +18,10 @@ from agents.core.observers import (
     WorkNotice,
     WorkStarted,
 )
+from agents.core.pending import InterruptContext
 from agents.core.scope import StartingCall
 from agents.graph import GraphAgent, StateGraph
 from agents.models import Turn, call, say
-from agents.runs.document import OpenRun
 from agents.tools import start_call
 from tests.unit.agents.graph.support import State
 from tests.unit.agents.support import (
@@ -73,20 +72,20 @@ class Book:
         return [type(notice).__name__ for notice in self.notices]
 
 
-def a_world(
+async def begun(
     book: Book, durability: str = "interrupt", *, idempotent: bool = False
-) -> tuple[World, Plain]:
+) -> tuple[World, Plain, InterruptContext]:
+    """A world, its tool, and what people are asked about the one call."""
     pay = Plain("pay", idempotent=idempotent)
     world = World(list(SCRIPT), [approval_gate(pay)], durability=durability, recorder=book)
     world.before_start = book.start
-    return world, pay
+    return world, pay, contexts(await world.run())["c1"]
 
 
 @pytest.mark.parametrize("durability", ["interrupt", "step"])
 async def test_a_start_is_on_record_before_it_and_its_end_after(durability: str) -> None:
     book = Book()
-    world, pay = a_world(book, durability)
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(book, durability)
     seen: list[int] = []
 
     def look(_: dict[str, Json]) -> str:
@@ -107,8 +106,7 @@ async def test_a_start_is_on_record_before_it_and_its_end_after(durability: str)
 
 async def test_a_start_that_cannot_be_put_on_record_does_not_start() -> None:
     book = Book(fails_at=StartingCall)
-    world, pay = a_world(book)
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(book)
     with pytest.raises(RecordLostError):
         await world.resume({asked.id: yes(asked)})
     assert (pay.calls, book.notices) == ([], [])
@@ -124,8 +122,7 @@ async def test_what_was_not_put_on_record_ends_the_run_and_is_told_again(
     notice: type[WorkNotice],
 ) -> None:
     book = Book(fails_at=notice)
-    world, pay = a_world(book)
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(book)
     with pytest.raises(RecordLostError):
         await world.resume({asked.id: yes(asked)})
     runs = len(pay.calls)
@@ -136,8 +133,7 @@ async def test_what_was_not_put_on_record_ends_the_run_and_is_told_again(
 
 
 async def test_what_a_dead_process_noted_is_told_before_anything_runs() -> None:
-    world, pay = a_world(Book())
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(Book())
     await dies_in(pay, world.resume({asked.id: yes(asked)}))
     after = Book()
     world.recorder = after
@@ -154,8 +150,7 @@ async def test_what_a_dead_process_noted_is_told_before_anything_runs() -> None:
 
 async def test_a_start_once_more_is_another_and_a_repeated_one_the_same() -> None:
     book = Book()
-    world, pay = a_world(book, "step")
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(book, "step")
     pay.body = die
     with pytest.raises(Died):
         await world.resume({asked.id: yes(asked)})
@@ -166,8 +161,7 @@ async def test_a_start_once_more_is_another_and_a_repeated_one_the_same() -> Non
     assert first.segment != second.segment
 
     book = Book()
-    world, pay = a_world(book, "step", idempotent=True)
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(book, "step", idempotent=True)
     await dies_in(pay, world.resume({asked.id: yes(asked)}))
     await world.recover()
     first, second = book.starts
@@ -176,8 +170,7 @@ async def test_a_start_once_more_is_another_and_a_repeated_one_the_same() -> Non
 
 async def test_a_doubt_that_cannot_be_put_on_record_is_no_failure_of_the_call() -> None:
     book = Book()
-    world, pay = a_world(book)
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(book)
     await dies_in(pay, world.resume({asked.id: yes(asked)}))
     book.fails_at = WorkInDoubt
     with pytest.raises(RecordLostError):
@@ -188,8 +181,7 @@ async def test_a_doubt_that_cannot_be_put_on_record_is_no_failure_of_the_call() 
 
 async def test_a_rejected_call_does_not_start() -> None:
     book = Book()
-    world, _ = a_world(book, "step")
-    asked = contexts(await world.run())["c1"]
+    world, _, asked = await begun(book, "step")
     await world.resume({asked.id: no(asked, "too much")})
     assert book.starts == []
     [finished] = book.notices
@@ -199,8 +191,7 @@ async def test_a_rejected_call_does_not_start() -> None:
 
 async def test_the_text_of_a_failed_call_is_its_error() -> None:
     book = Book()
-    world, pay = a_world(book)
-    asked = contexts(await world.run())["c1"]
+    world, pay, asked = await begun(book)
 
     def fail(_: dict[str, Json]) -> str:
         raise OSError("the disk is full")
@@ -260,25 +251,7 @@ async def test_steps_behind_a_breakpoint_are_told_as_well(error: OSError | None)
         assert end == NodeFailed(checkpoint_id="1", address=start.address, error=error_text)
 
 
-async def test_a_run_that_was_read_tells_what_its_journal_says() -> None:
-    world, pay = a_world(Book())
-    store = world.store
-    assert isinstance(store, MemoryCheckpointStore)
-    asked = contexts(await world.run())["c1"]
-    await dies_in(pay, world.resume({asked.id: yes(asked)}))
-    stored = await store.load("1")
-    assert stored is not None
-    assert stored.status is CheckpointStatus.RUNNING
-    run = OpenRun.of("1", stored)
-    assert list(run.notices()) == [WorkStarted(checkpoint_id="1", address=AT, is_news=False)]
-
-
 @pytest.mark.parametrize("entry", ["[]", "{", '{"kind":"finished","at":"a","outcome":"gone"}'])
 def test_a_damaged_journal_is_an_error(entry: str) -> None:
     with pytest.raises(CheckpointDecodeError):
         list(notices_in("1", [entry]))
-
-
-def test_what_is_in_a_journal_beside_work_is_no_notice() -> None:
-    entries = ['{"kind":"recovered","at":""}', '{"kind":"model","at":"agent:A"}']
-    assert list(notices_in("1", entries)) == []

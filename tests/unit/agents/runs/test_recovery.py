@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -15,7 +14,6 @@ from agents import (
     InDoubtInfo,
     InDoubtResult,
     MemoryCheckpointStore,
-    ResumeParams,
     ToolEvent,
     ToolOutcome,
     approval_gate,
@@ -27,16 +25,16 @@ from agents.core.errors import (
     AgentChangedError,
     CheckpointConflictError,
     CheckpointDecodeError,
-    CheckpointNotFoundError,
     ModelError,
 )
-from agents.core.scope import AskAgain, StartingCall
 from agents.core.tools import CallText
 from agents.models import call, say
 from agents.tools import start_call
 from tests.unit.agents.support import (
+    AwayStore,
     Died,
     Plain,
+    Watchman,
     World,
     brief,
     collect,
@@ -47,10 +45,10 @@ from tests.unit.agents.support import (
     yes,
 )
 
+FROZEN: Mapping[str, Json] = {"approvers": ["UBEN"]}
 
-async def died_in_pay(
-    world: World, pay: Plain, *, answer_no: bool = False
-) -> tuple[MemoryCheckpointStore, str]:
+
+async def died_in_pay(world: World, pay: Plain) -> tuple[MemoryCheckpointStore, str]:
     """Run to the approval, approve, and die right after the tool ran."""
     store = MemoryCheckpointStore()
     world.store = store
@@ -121,7 +119,7 @@ async def test_i5_an_idempotent_call_runs_again_with_the_same_key() -> None:
 
 async def test_f3_doubt_knows_what_was_frozen_when_the_call_started() -> None:
     world, pay, _ = step_world()
-    watch = Watch()
+    watch = Watchman(frozen=FROZEN)
     world.before_start = watch
     await died_in_pay(world, pay)
     world.before_start = None
@@ -151,7 +149,7 @@ async def test_doubt_about_what_the_tool_has_no_words_for_is_asked_all_the_same(
 async def test_f3_start_of_an_earlier_program_has_nothing_frozen() -> None:
     world, pay, _ = step_world()
     await died_in_pay(world, pay)
-    world.before_start = Watch()
+    world.before_start = Watchman(frozen=FROZEN)
     asked = contexts(await world.recover())["c2"]
     assert isinstance(asked.info, InDoubtInfo)
     assert asked.info.frozen == {}
@@ -159,63 +157,32 @@ async def test_f3_start_of_an_earlier_program_has_nothing_frozen() -> None:
 
 async def test_f7_decision_to_run_again_lapses_too() -> None:
     world, pay, _ = step_world()
-    world.before_start = Watch()
+    world.before_start = Watchman(frozen=FROZEN)
     await died_in_pay(world, pay)
     asked = contexts(await world.recover())["c2"]
-    late = Watch(AskAgain("it was decided a month ago"))
+    late = Watchman(["it was decided a month ago"])
     world.before_start = late
     again = contexts(await world.resume({asked.id: InDoubtResult(choice="again")}))["c2"]
     assert isinstance(again.info, InDoubtInfo)
     assert again.info.asked_again == "it was decided a month ago"
-    assert again.info.frozen == {"approvers": ["UBEN"]}
+    assert again.info.frozen == FROZEN
     assert again.id != asked.id
     assert len(pay.calls) == 1
     assert [call.decisions for call in late.seen] == [(asked.id,)]
-    world.before_start = Watch()
+    world.before_start = Watchman(frozen=FROZEN)
     await world.resume({again.id: InDoubtResult(choice="again")})
     assert len(pay.calls) == 2
 
 
 async def test_f7_call_that_began_in_time_goes_on_after_a_crash_however_late() -> None:
     world, pay, _ = step_world(idempotent=True)
-    world.before_start = Watch()
+    world.before_start = Watchman(frozen=FROZEN)
     await died_in_pay(world, pay)
-    late = Watch(AskAgain("it was decided a month ago"))
+    late = Watchman(["it was decided a month ago"])
     world.before_start = late
     events = await world.recover()
     assert brief(events)[0] == 'tool pay#c2 ran: pay ok {"x": 2}'
     assert [call.repeats for call in late.seen] == [True]
-
-
-@dataclass
-class Watch:
-    """Freezes who decides, or has people asked anew."""
-
-    says: AskAgain | None = None
-    seen: list[StartingCall] = field(default_factory=list)
-
-    async def __call__(self, call: StartingCall) -> Mapping[str, Json] | AskAgain:
-        self.seen.append(call)
-        return self.says or {"approvers": ["UBEN"]}
-
-
-async def test_i5_a_second_death_asks_again() -> None:
-    world, pay, _ = step_world()
-    await died_in_pay(world, pay)
-    asked = contexts(await world.recover())["c2"]
-
-    def die(_: dict[str, Json]) -> str:
-        raise Died
-
-    pay.body = die
-    with pytest.raises(Died):
-        await world.resume({asked.id: InDoubtResult(choice="again")})
-    pay.body = None
-    again = contexts(await world.recover())["c2"]
-
-    assert again.id != asked.id
-    assert isinstance(again.info, InDoubtInfo)
-    assert len(pay.calls) == 2
 
 
 async def test_i6_a_doubt_that_is_not_answered_stays() -> None:
@@ -279,24 +246,12 @@ async def test_an_error_before_anything_is_on_record_takes_the_resume_back() -> 
 
 
 async def test_taking_back_may_fail_and_the_first_error_is_told() -> None:
-    class Away(MemoryCheckpointStore):
-        away = False
-
-        async def save(self, *args: object, **kwargs: object) -> int:
-            if self.away:
-                raise OSError("store down")
-            return await super().save(*args, **kwargs)  # type: ignore[arg-type]
-
-        async def amend(self, *args: object, **kwargs: object) -> int:
-            if self.away:
-                raise OSError("store down")
-            return await super().amend(*args, **kwargs)  # type: ignore[arg-type]
-
     world, _, _ = step_world()
-    world.durability, world.store = "interrupt", Away()
+    store = AwayStore("save", "amend", is_away=False)
+    world.durability, world.store = "interrupt", store
     context = contexts(await world.run())["c2"]
     world.script[1:1] = [RuntimeError("down")]
-    world.store.away = True
+    store.is_away = True
 
     with pytest.raises(ModelError):
         await world.resume({context.id: no(context)})
@@ -308,7 +263,7 @@ async def test_i5_a_process_that_was_taken_for_dead_stops_before_the_tool() -> N
     world, pay, _ = step_world()
     context = contexts(await world.run())["c2"]
     slow = world.runner()
-    events = slow.resume_with_params("1", await params(yes(context), context.id))
+    events = slow.resume("1", {context.id: yes(context)})
 
     store = world.store
     original = store.append  # type: ignore[attr-defined]
@@ -329,23 +284,11 @@ async def test_i5_a_process_that_was_taken_for_dead_stops_before_the_tool() -> N
     assert brief(rivals[0])[-1] == "says done"
 
 
-async def params(answer: object, target: str) -> ResumeParams:
-    return ResumeParams(targets={target: answer})
-
-
 async def test_i4_a_journal_that_cannot_be_written_stops_the_run_before_the_tool() -> None:
-    class Away(MemoryCheckpointStore):
-        away = False
-
-        async def append(self, *args: object, **kwargs: object) -> None:
-            if self.away:
-                raise OSError("store down")
-            await super().append(*args, **kwargs)  # type: ignore[arg-type]
-
     world, pay, _ = step_world()
-    store = world.store = Away()
+    store = world.store = AwayStore("append", is_away=False)
     context = contexts(await world.run())["c2"]
-    store.away = True
+    store.is_away = True
 
     with pytest.raises(OSError, match="store down"):
         await world.resume({context.id: yes(context)})
@@ -399,17 +342,6 @@ async def test_a_doubt_that_lost_its_state_runs_nothing() -> None:
         await world.resume({doubt.id: InDoubtResult(choice="again")})
 
     assert len(pay.calls) == 1
-
-
-async def test_recover_of_what_waits_only_tells() -> None:
-    world, _, _ = step_world()
-    context = contexts(await world.run())["c2"]
-
-    events = await world.recover()
-
-    assert contexts(events) == {"c2": context}
-    with pytest.raises(CheckpointNotFoundError):
-        await world.recover("nope")
 
 
 async def test_session_values_of_finished_tools_are_repeated() -> None:

@@ -36,8 +36,9 @@ from agents.core.errors import (
     NoCheckpointStoreError,
     UnknownInterruptError,
 )
-from agents.models import Turn, call, say
+from agents.models import call, say
 from tests.unit.agents.support import (
+    AwayStore,
     CountingStore,
     Plain,
     World,
@@ -45,14 +46,9 @@ from tests.unit.agents.support import (
     collect,
     contexts,
     follow,
+    pay_world,
     yes,
 )
-
-
-def pay_world(*script: Turn) -> tuple[World, Plain]:
-    pay = Plain("pay")
-    turns: list[Turn] = list(script) or [call("pay", {"x": 1}, id="c1"), say("done")]
-    return World(turns, [approval_gate(pay)]), pay
 
 
 async def test_1_an_approval_interrupts() -> None:
@@ -139,12 +135,8 @@ async def test_an_id_of_a_run_needs_a_store() -> None:
 
 
 async def test_16_what_cannot_be_stored_is_not_asked() -> None:
-    class Away(MemoryCheckpointStore):
-        async def save(self, *args: object, **kwargs: object) -> int:
-            raise OSError("store down")
-
     world, _ = pay_world()
-    world.store = Away()
+    world.store = AwayStore("save")
     seen: list[AgentEvent] = []
 
     with pytest.raises(OSError, match="store down"):
@@ -286,23 +278,11 @@ def json_round_trip(answer: object) -> object:
 # ---- batches of calls, session values, stored values ---------------------------------------------
 
 
-def batch_world() -> tuple[World, dict[str, Plain]]:
-    tools = {name: Plain(name) for name in ("a", "ok", "b")}
-    script: list[Turn] = [
-        [call("a", {"x": 1}, id="c1"), call("ok", {"x": 2}, id="c2"), call("b", {"x": 3}, id="c3")],
-        say("done"),
-    ]
-    gated = [approval_gate(tools["a"]), tools["ok"], approval_gate(tools["b"])]
-    return World(script, gated), tools
-
-
-def counts(tools: dict[str, Plain]) -> dict[str, int]:
-    return {name: len(tool.calls) for name, tool in tools.items()}
-
-
 @pytest.mark.parametrize("is_sequential", [False, True])
 async def test_34_40_a_batch_asks_once_for_all_in_call_order(is_sequential: bool) -> None:
-    world, tools = batch_world()
+    a, ok, b = Plain("a"), Plain("ok"), Plain("b")
+    calls = [call("a", id="c1"), call("ok", {"x": 2}, id="c2"), call("b", id="c3")]
+    world = World([calls, say("done")], [approval_gate(a), ok, approval_gate(b)])
     world.options["sequential_tools"] = is_sequential
 
     events = await world.run()
@@ -315,7 +295,7 @@ async def test_34_40_a_batch_asks_once_for_all_in_call_order(is_sequential: bool
     assert isinstance(events[-1], InterruptEvent)
     first, two = events[-1].contexts
     assert first.parent is two.parent
-    assert counts(tools) == {"a": 0, "ok": 1, "b": 0}
+    assert (a.calls, ok.calls, b.calls) == ([], [{"x": 2}], [])
 
 
 async def test_43_44_call_ids_are_made_unique() -> None:
