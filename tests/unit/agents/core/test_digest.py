@@ -28,6 +28,7 @@ CALL: dict[str, Any] = {
     "tool": "pay",
     "arguments": {"euros": 5, "to": "o1"},
     "rule": "always",
+    "ruling": "",
 }
 
 
@@ -53,9 +54,18 @@ def test_different_data_have_different_texts(value: Any, other: Any) -> None:
     assert same == (json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 
-@pytest.mark.parametrize("value", [float("nan"), {1: "a"}, {"a": {None: 1}}, [{2: 1}], {1}, b"x"])
-def test_what_is_not_json_has_no_canonical_form(value: object) -> None:
-    with pytest.raises(ToolError, match="not JSON data"):
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (float("nan"), ""),
+        ([{"a": ({1: "a"},)}], "the key 1 is not text$"),
+        ({"a": {"b": 1}, "c": {None: 2}}, "the key None is not text$"),
+        ({1}, ""),
+        (b"x", ""),
+    ],
+)
+def test_what_is_not_json_has_no_canonical_form(value: object, fault: str) -> None:
+    with pytest.raises(ToolError, match=f"^not JSON data: {fault}"):
         canonical_json(value)
 
 
@@ -70,11 +80,7 @@ def test_digest_is_64_hexadecimal_digits_and_never_changes() -> None:
     assert digest == "98c3aa2cbb398127be6dcea0823a5fcc0f99e82759cb63f47898ec94adecefeb"
 
 
-def test_digest_does_not_depend_on_the_order_of_arguments() -> None:
-    assert call_digest(**{**CALL, "arguments": {"to": "o1", "euros": 5}}) == call_digest(**CALL)
-
-
-@pytest.mark.parametrize("part", ["thread", "address", "tool", "rule"])
+@pytest.mark.parametrize("part", ["thread", "address", "tool", "rule", "ruling"])
 @settings(deadline=None)
 @given(text=TEXT)
 def test_each_part_counts(part: str, text: str) -> None:
@@ -101,16 +107,8 @@ RULING = '{"effect":"ask","rule":"big"}'
 
 
 def test_digest_with_a_ruling_never_changes_either() -> None:
-    digest = call_digest(**CALL, ruling=RULING)
+    digest = call_digest(**{**CALL, "ruling": RULING})
     assert digest == "fae0949260ae0681c4fc6550d7cde1e9126759971a41098a7680998d6cf58e29"
-    assert call_digest(**CALL, ruling="") == call_digest(**CALL)
-
-
-@settings(deadline=None)
-@given(text=TEXT)
-def test_the_ruling_counts(text: str) -> None:
-    same = call_digest(**CALL, ruling=text) == call_digest(**CALL, ruling=RULING)
-    assert same == (text == RULING)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +126,3 @@ def test_the_ruling_counts(text: str) -> None:
 )
 def test_a_ruling_names_its_rule(ruling: str, rule: str) -> None:
     assert rule_in(ruling) == rule
-
-
-def test_what_is_no_json_data_is_explained() -> None:
-    with pytest.raises(ToolError, match=r"^not JSON data: the key 1 is not text$"):
-        canonical_json([{"a": ({1: "a"},)}])
-    with pytest.raises(ToolError, match=r"^not JSON data: the key None is not text$"):
-        canonical_json({"a": {"b": 1}, "c": {None: 2}})

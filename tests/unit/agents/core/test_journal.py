@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from agents.core.errors import CheckpointConflictError, ModelError
 from agents.core.journal import Journal
 from agents.models import call, say
 from tests.unit.agents.support import (
+    AwayStore,
     Plain,
     World,
     brief,
@@ -21,12 +23,12 @@ from tests.unit.agents.support import (
 class Lazy(MemoryCheckpointStore):
     """Gives others a turn before it writes."""
 
-    async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
+    async def append(self, checkpoint_id: str, entry: str, **more: Any) -> None:
         loop = asyncio.get_running_loop()
         others = loop.create_future()
         loop.call_soon(others.set_result, None)
         await others
-        await super().append(checkpoint_id, entry, base=base, index=index)
+        await super().append(checkpoint_id, entry, **more)
 
 
 async def test_calls_that_finish_together_are_noted_one_after_the_other() -> None:
@@ -56,11 +58,7 @@ async def test_an_entry_that_was_cut_off_ends_the_journal() -> None:
 
 
 async def test_after_a_failed_entry_there_is_no_other() -> None:
-    class Away(MemoryCheckpointStore):
-        async def append(self, *args: object, **kwargs: object) -> None:
-            raise OSError("store down")
-
-    journal = Journal(Away(), "1", base=1)
+    journal = Journal(AwayStore("append"), "1", base=1)
 
     for _ in range(2):
         with pytest.raises(OSError, match="store down"):
@@ -107,11 +105,3 @@ async def test_leaving_a_run_stops_it() -> None:
     await events.aclose()
 
     assert stopped.is_set()
-
-
-async def test_the_log_gets_a_turn_once_and_gives_it_to_the_next() -> None:
-    world = World([say("one"), say("two")])
-    await world.run("r1", log=("L", 1))
-    await world.run("r2", log=("L", 2))
-
-    assert world.last_input == ["user-prompt:hi", "text:one", "user-prompt:hi"]

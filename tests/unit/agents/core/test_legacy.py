@@ -12,7 +12,6 @@ from agents import (
     ChatModelAgent,
     InterruptEvent,
     ScriptedModel,
-    approval_gate,
     function_agent,
     get_resume_context,
     make_message,
@@ -31,7 +30,7 @@ from agents.core.component.legacy import (
 from agents.graph import END, START, StateGraph
 from agents.models import call, say
 from tests.unit.agents.graph.support import Lab, State, values_of
-from tests.unit.agents.support import Solo, yes
+from tests.unit.agents.support import Solo
 
 
 def old_code() -> str:
@@ -51,22 +50,6 @@ def legacy() -> str:
 def chat(tool_: Any) -> ChatModelAgent:
     model = ScriptedModel([call(tool_.definition.name, {}, id="c1"), say("Done.")])
     return ChatModelAgent(name="A", model=model, tools=[tool_])
-
-
-async def test_a_tool_asks_at_its_own_address() -> None:
-    world = Solo(chat(legacy))
-    [context] = await world.ask()
-    assert str(context.address) == "agent:A;tool:legacy:c1"
-    assert (context.info, context.is_root_cause) == ("Requires user approval", True)
-    assert "done: yes" in str(await world.answer({context.id: "yes"}))
-
-
-async def test_behind_a_gate_people_are_asked_twice_and_the_gate_stays_passed() -> None:
-    world = Solo(chat(approval_gate(legacy)))
-    [gate] = await world.ask()
-    [inner] = await world.ask({gate.id: yes(gate, by="U1")})
-    assert inner.info == "Requires user approval"
-    assert "done: go" in str(await world.answer({inner.id: "go"}))
 
 
 async def test_a_node_asks_and_begins_again() -> None:
@@ -104,16 +87,6 @@ async def test_what_is_no_interrupt_is_raised_as_it_is() -> None:
     with pytest.raises(ValueError, match="other") as raised:
         wrap_interrupt_and_rerun_if_needed(Segment("tool", "x"), error)
     assert raised.value is error
-
-
-async def test_an_agent_asks_at_its_own_address() -> None:
-    async def work(_: AgentInput) -> AsyncIterator[AgentEvent]:
-        yield make_message(old_code())
-
-    world = Solo(function_agent("A", work))
-    [context] = await world.ask()
-    assert str(context.address) == "agent:A"
-    assert "done: yes" in str(await world.answer({context.id: "yes"}))
 
 
 async def test_agents_resume_by_the_old_data_field() -> None:

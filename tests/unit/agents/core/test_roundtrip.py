@@ -34,7 +34,6 @@ from agents.core.errors import (
     ToolError,
     UnstorableValueError,
 )
-from agents.core.interrupt import interrupt, stateful_interrupt
 from agents.middlewares import Middleware
 from agents.models import call, say
 from agents.runner import Runner
@@ -270,16 +269,6 @@ BAD: Any = changed(Twice(1), twice=2)
 """Registered, and yet it would not come back."""
 
 
-@pytest.mark.parametrize("ask", [lambda: interrupt(BAD), lambda: stateful_interrupt("?", BAD)])
-async def test_nobody_is_asked_with_what_would_not_come_back(ask: Callable[[], object]) -> None:
-    world = World([call("t", id="c1")], [Plain("t", lambda _: ask())])
-
-    with pytest.raises(UnstorableValueError):
-        await world.run()
-
-    assert await world.pending() == ()
-
-
 @pytest.mark.parametrize("answer", [BAD, 10**5000], ids=["changed", "huge"])
 async def test_an_answer_that_would_not_come_back_leaves_all_answerable(answer: object) -> None:
     world = World([])
@@ -293,17 +282,6 @@ async def test_an_answer_that_would_not_come_back_leaves_all_answerable(answer: 
     assert await runner.checkpoint_store.load("1") == before  # type: ignore[union-attr]
     events = await collect(runner.resume("1", {context.id: "fine"}))
     assert [event.text for event in events if hasattr(event, "text")] == ["a got fine"]
-
-
-@pytest.mark.parametrize("durability", ["interrupt", "step"])
-async def test_session_values_that_would_not_come_back_are_refused(durability: str) -> None:
-    world = World([], durability=durability)
-    runner = world.runner(Asker("a"))
-
-    with pytest.raises(UnstorableValueError):
-        await collect(runner.query("hi", checkpoint_id="1", session_values={"v": BAD}))
-
-    assert await world.store.load("1") is None  # type: ignore[attr-defined]
 
 
 async def test_a_conversation_keeps_no_answer_and_no_message_that_would_not_come_back() -> None:

@@ -164,24 +164,6 @@ async def part(name: str) -> None:
             interrupt(f"{name}?")
 
 
-async def test_a_gate_around_a_task_group_is_asked_once() -> None:
-    async def both(_: object) -> str:
-        await side_by_side(part("x"), part("y"))
-        return "both fine"
-
-    gated = approval_gate(approval_gate(Plain("t", both)))
-    world = World([call("t", id="c1"), say("done")], [gated])
-    for name in ("U1", "U2"):
-        (gate,) = await world.pending() or contexts(await world.run()).values()
-        await world.resume({gate.id: yes(gate, by=name)})
-
-    questions = await world.pending()
-    assert [context.info for context in questions] == ["x?", "y?"]
-    events = await world.resume({context.id: "yes" for context in questions})
-
-    assert brief(events) == ["tool t#c1 ran: both fine", "says done"]
-
-
 async def own() -> str:
     """Ask one question of the component that runs this."""
     _, has_data, answer = get_resume_context(str)
