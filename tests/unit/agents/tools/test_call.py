@@ -131,10 +131,11 @@ async def test_32_a_tool_that_is_cancelled_by_its_own_code_has_failed(
     assert lines[-1] == "says done"
 
 
-async def test_2_37_an_error_is_a_result_and_the_others_go_on() -> None:
-    def fail(_: dict[str, Json]) -> str:
-        raise ValueError("bad day")
+def fail(_: dict[str, Json]) -> str:
+    raise ValueError("bad day")
 
+
+async def test_2_37_an_error_is_a_result_and_the_others_go_on() -> None:
     ok = Plain("ok")
     calls = [call("boom", id="c1"), call("ok", id="c2")]
     world = World([calls, say("done")], [Plain("boom", fail), ok])
@@ -147,9 +148,6 @@ async def test_2_37_an_error_is_a_result_and_the_others_go_on() -> None:
 
 
 async def test_2_40_an_error_beside_a_question_is_a_result_and_the_question_stays() -> None:
-    def fail(_: dict[str, Json]) -> str:
-        raise ValueError("bad day")
-
     pay = Plain("pay")
     calls = [call("boom", id="c1"), call("pay", id="c2")]
     world = World([calls, say("done")], [Plain("boom", fail), approval_gate(pay)])

@@ -30,7 +30,6 @@ from agents.core.scope import RunContext, Scope, entered
 from agents.core.starts import start_call
 from agents.core.tools import Tool
 from agents.gates.approval import approval_gate, review_edit_gate
-from agents.gates.followup import follow_up_tool
 from agents.memory import MemoryCheckpointStore
 from agents.models import ScriptedModel, call, say
 from agents.tools.call import execute
@@ -168,7 +167,10 @@ async def test_i1_a_call_that_had_not_begun_keeps_its_decision() -> None:
     assert (len(pay.calls), len(look.calls)) == (1, 1)
 
 
-async def test_an_answer_that_a_tool_was_working_on_is_not_asked_for_again() -> None:
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_i5_a_tool_that_was_stopped_with_its_answer_keeps_it_or_is_in_doubt(
+    idempotent: bool,
+) -> None:
     inside, is_quick = asyncio.Event(), False
 
     async def body() -> str:
@@ -181,36 +183,15 @@ async def test_an_answer_that_a_tool_was_working_on_is_not_asked_for_again() -> 
             await asyncio.Event().wait()
         return f"{state} {answer}"
 
-    tool = Plain("ask", lambda _: body(), idempotent=True)
+    tool = Plain("ask", lambda _: body(), idempotent=idempotent)
     world = World([call("ask", id="c1"), say("done")], [tool])
     asked = contexts(await world.run())["c1"]
-    stands = await stop_when(world, inside, {asked.id: "this one"})
-    assert isinstance(stands["c1"].info, CancelInfo)
+    stands = (await stop_when(world, inside, {asked.id: "this one"}))["c1"]
+    assert isinstance(stands.info, CancelInfo if idempotent else InDoubtInfo)
 
     is_quick = True
-    assert brief(await go_on(world))[0] == "tool ask#c1 ran: kept this one"
-
-
-async def test_i5_a_tool_that_was_stopped_with_its_answer_is_in_doubt() -> None:
-    inside, is_quick = asyncio.Event(), False
-
-    async def body() -> str:
-        is_target, _, answer = get_resume_context(str)
-        if not is_target:
-            interrupt("which?")
-        inside.set()
-        if not is_quick:
-            await asyncio.Event().wait()
-        return f"did {answer}"
-
-    world = World([call("act", id="c1"), say("done")], [Plain("act", lambda _: body())])
-    asked = contexts(await world.run())["c1"]
-    doubt = (await stop_when(world, inside, {asked.id: "this one"}))["c1"]
-    assert isinstance(doubt.info, InDoubtInfo)
-
-    is_quick = True
-    events = await world.resume({doubt.id: InDoubtResult(choice="again")})
-    assert brief(events)[0] == "tool act#c1 ran: did this one"
+    targets = {} if idempotent else {stands.id: InDoubtResult(choice="again")}
+    assert brief(await world.resume(targets))[0] == "tool ask#c1 ran: kept this one"
 
 
 async def test_i6_what_still_waits_inside_a_stopped_call_stays_answerable() -> None:
@@ -294,22 +275,6 @@ async def test_151_an_agent_in_a_tool_stops_by_itself_and_loses_nothing() -> Non
 
     assert brief(events) == ["tool Inner#o1 ran: inner done", "says done"]
     assert (len(slow.calls), len(ok.calls)) == (2, 1)
-
-
-async def test_a_follow_up_question_is_not_taken_for_answered() -> None:
-    slow = Hanging("slow")
-    questions = {"questions": ["Which day?"]}
-    calls = [call("slow", id="c1"), call("ask_people", questions, id="c2")]
-    world = World([calls, say("done")], [slow, follow_up_tool()])
-    world.options["sequential_tools"] = True
-    stands = await stop_when(world, slow.inside)
-    assert [type(context.info) for context in stands.values()] == [CancelInfo, CancelInfo]
-
-    slow.is_quick = True
-    assert brief(await go_on(world)) == [
-        "tool slow#c1 ran: slow ended",
-        "INT agent:A;tool:ask_people:c2",
-    ]
 
 
 class Round:

@@ -18,6 +18,7 @@ from agents import (
     MemoryCheckpointStore,
     Runner,
     ScriptedModel,
+    Tool,
     ToolEvent,
     approval_gate,
     interrupt,
@@ -212,18 +213,22 @@ async def test_a_policy_that_exits_denies(leave: Callable[[], None]) -> None:
     assert isinstance(await ruling_of(Leaving(), policy_call), Deny)
 
 
+async def failed(made: Tool) -> ToolEvent:
+    """Run a tool that fails; give what is told of it."""
+    model = ScriptedModel([call(made.definition.name), say("It failed.")])
+    agent = ChatModelAgent(name="A", model=model, tools=[made])
+    (done,) = [event async for event in Runner(agent).query("go") if isinstance(event, ToolEvent)]
+    assert done.outcome is ToolOutcome.FAILED
+    return done
+
+
 async def test_the_exit_of_a_task_group_is_the_failure_of_its_tool() -> None:
     @tool
     async def grouped() -> str:
         """Leave in a group."""
         raise BaseExceptionGroup("tasks", [ValueError("one"), SystemExit(2)])
 
-    model = ScriptedModel([call("grouped"), say("It failed.")])
-    agent = ChatModelAgent(name="A", model=model, tools=[grouped])
-    events = [event async for event in Runner(agent).query("go")]
-    (done,) = [event for event in events if isinstance(event, ToolEvent)]
-    assert done.outcome is ToolOutcome.FAILED
-    assert "SystemExit: 2" in done.result
+    assert "SystemExit: 2" in (await failed(grouped)).result
 
 
 async def test_a_forgotten_coroutine_is_closed_as_ever() -> None:
@@ -253,16 +258,13 @@ def test_a_task_of_a_tool_that_exits_does_not_end_the_loop(leave: Callable[[], N
             group.create_task(part(), name="part")
         return "no"
 
-    async def main() -> list[Any]:
+    async def main() -> None:
         asyncio.get_running_loop().set_task_factory(contained_task)
-        model = ScriptedModel([call("parted"), say("It failed.")])
-        agent = ChatModelAgent(name="A", model=model, tools=[parted])
         cancelled = asyncio.create_task(part())
         cancelled.cancel()
-        return [event async for event in Runner(agent).query("go")]
+        await failed(parted)
 
-    (done,) = [event for event in asyncio.run(main()) if isinstance(event, ToolEvent)]
-    assert done.outcome is ToolOutcome.FAILED
+    asyncio.run(main())
 
 
 async def test_a_question_in_a_bare_thread_is_a_failed_call_that_names_to_thread() -> None:
@@ -272,10 +274,4 @@ async def test_a_question_in_a_bare_thread_is_a_failed_call_that_names_to_thread
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(None, lambda: interrupt("which?"))
 
-    model = ScriptedModel([call("ask_in_a_thread"), say("It failed.")])
-    agent = ChatModelAgent(name="A", model=model, tools=[ask_in_a_thread])
-    events = [event async for event in Runner(agent).query("go")]
-
-    (failed,) = [event for event in events if isinstance(event, ToolEvent)]
-    assert failed.outcome is ToolOutcome.FAILED
-    assert "asyncio.to_thread" in failed.result
+    assert "asyncio.to_thread" in (await failed(ask_in_a_thread)).result

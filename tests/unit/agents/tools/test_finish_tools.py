@@ -66,11 +66,17 @@ async def stop_inside(
     return lines
 
 
-@pytest.mark.parametrize("gate", [None, "approval"])
-async def test_a_tool_that_has_started_finishes(gate: str | None) -> None:
+@pytest.mark.parametrize(
+    ("gate", "cancellable", "mode"),
+    [(None, False, "finish_tools"), ("approval", False, "finish_tools"), (None, True, "models")],
+)
+async def test_a_tool_that_has_started_finishes(
+    gate: str | None, cancellable: bool, mode: CancelMode
+) -> None:
     slow = Slow()
-    world = World([call("work", id="c1"), say("done")], [slow.tool(gate=gate)])
-    lines = await stop_inside(world, slow, is_gated=gate is not None)
+    made = slow.tool(gate=gate, cancellable=cancellable)
+    world = World([call("work", id="c1"), say("done")], [made])
+    lines = await stop_inside(world, slow, is_gated=gate is not None, mode=mode)
     assert lines[-1] == "tool work#c1 ran: migrated"
     assert slow.cleaned == 0
 
@@ -114,14 +120,6 @@ def test_a_function_in_a_thread_cannot_be_cancelled() -> None:
 
     with pytest.raises(AgentConfigError, match="runs in a thread"):
         tool(cancellable=True)(migrate)
-
-
-async def test_a_stop_of_models_lets_each_tool_finish() -> None:
-    slow = Slow()
-    world = World([call("work", id="c1"), say("done")], [slow.tool(cancellable=True)])
-    lines = await stop_inside(world, slow, is_gated=False, mode="models")
-    assert lines[-1] == "tool work#c1 ran: migrated"
-    assert slow.cleaned == 0
 
 
 @pytest.mark.parametrize(

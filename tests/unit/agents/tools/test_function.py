@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from agents.core.asking.infos import ApprovalInfo
-from agents.core.calls import ToolReturn
 from agents.core.errors import AgentConfigError, InvalidArgumentsError
-from agents.core.interrupt import interrupt
-from agents.core.observers import ToolOutcome
-from agents.core.scope import current_address
 from agents.core.tools import Tool
-from agents.gates.approval import Gate
 from agents.gates.decorator import tool
-from agents.tools.function import FunctionTool, result_text
+from agents.tools.function import result_text
 from tests.unit.agents.stage import Stage
 
 
@@ -45,24 +38,6 @@ def test_definition_comes_from_the_function() -> None:
     assert spec is add.definition
 
 
-def test_decorator_with_brackets() -> None:
-    @tool(name="sum-up", title="Add {a} to {b}", idempotent=True)
-    def add_up(a: int, b: int) -> int:
-        return a + b
-
-    assert add_up.definition.name == "sum-up"
-    assert add_up.definition.idempotent
-    assert add_up.describe({"a": 1, "b": 2}).title == "Add 1 to 2"
-
-
-@pytest.mark.parametrize("gate", ["approval", "review"])
-def test_decorator_puts_a_gate_around(gate: Any) -> None:
-    made = tool(gate=gate)(pay)
-    assert isinstance(made, Gate)
-    assert made.definition.gates == (gate,)
-    assert made.definition.schema == tool(pay).definition.schema
-
-
 async def pay(amount: Decimal, day: date) -> str:
     return f"{amount!r} {day!r}"
 
@@ -78,13 +53,6 @@ async def test_invalid_arguments_run_nothing() -> None:
         await add.call({"a": "x"})
 
 
-async def test_plain_function_runs_in_a_thread() -> None:
-    def where() -> bool:
-        return threading.current_thread() is threading.main_thread()
-
-    assert await tool(where).call({}) == "false"
-
-
 async def test_callable_that_gives_an_awaitable_is_awaited() -> None:
     async def later() -> str:
         return "late"
@@ -93,23 +61,6 @@ async def test_callable_that_gives_an_awaitable_is_awaited() -> None:
         return later()
 
     assert await tool(now).call({}) == "late"
-
-
-async def test_interrupt_passes_out_of_a_thread() -> None:
-    def ask() -> str:
-        interrupt(f"at {current_address()}?")
-
-    stage = Stage(tool(ask), {})
-    assert await stage.run() is None
-    assert stage.asked.info == "at agent:A;tool:ask:c1?"
-
-
-async def test_error_of_a_function_passes_out() -> None:
-    def fail() -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        await tool(fail).call({})
 
 
 class Odd:
@@ -213,30 +164,6 @@ async def test_preview_that_fails_asks_nobody_and_runs_nothing() -> None:
         await stage.run()
     assert stage.point is None
     assert ran == []
-
-
-async def test_methods_can_be_tools() -> None:
-    class Counter:
-        def __init__(self) -> None:
-            self.count = 0
-
-        async def up(self, by: int) -> int:
-            self.count += by
-            return self.count
-
-    counter = Counter()
-    stage = Stage(tool(gate="approval")(counter.up), {"by": 2})
-    await stage.run()
-    approval = stage.question(ApprovalInfo).approve()
-    assert await stage.answer(approval) == ToolReturn("2", ToolOutcome.RAN)
-    assert counter.count == 2
-
-
-def test_function_tool_is_a_tool() -> None:
-    made: Tool = add
-    assert isinstance(made, FunctionTool)
-    function: Callable[..., object] = made.function
-    assert function.__name__ == "add"
 
 
 def test_a_gate_that_does_not_exist_is_a_mistake_of_the_program() -> None:

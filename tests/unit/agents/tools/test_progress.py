@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agents import report_progress, tool
@@ -25,13 +27,18 @@ async def in_task() -> str:
     return "done"
 
 
-@pytest.mark.parametrize(("name", "made"), [("in_thread", in_thread), ("in_task", in_task)])
-async def test_a_report_is_an_event_of_its_call(name: str, made: Tool) -> None:
-    world = World([call(name, id="c1"), say("ok")], [made])
-    reports = [event for event in await world.run() if isinstance(event, ToolProgress)]
-    assert [(report.call.id, report.text, report.fraction) for report in reports] == [
-        ("c1", "412 of 1,000 orders", 0.412)
-    ]
+async def report_of(made: Tool, arguments: dict[str, Any] | None = None) -> ToolProgress:
+    """The one report of a call."""
+    world = World([call(made.definition.name, arguments, id="c1"), say("ok")], [made])
+    (report,) = [event for event in await world.run() if isinstance(event, ToolProgress)]
+    return report
+
+
+@pytest.mark.parametrize("made", [in_thread, in_task])
+async def test_a_report_is_an_event_of_its_call(made: Tool) -> None:
+    report = await report_of(made)
+    assert (report.call.id, report.text) == ("c1", "412 of 1,000 orders")
+    assert report.fraction == 0.412
 
 
 @tool(secret=["pin", "more"])
@@ -42,9 +49,7 @@ def log_in(pin: str, more: list[str]) -> str:
 
 
 async def test_a_report_leaves_out_what_the_tool_declares_secret() -> None:
-    asked = call("log_in", {"pin": "orange-cat", "more": ["blue-cat", "a"]}, id="c1")
-    events = await World([asked, say("ok")], [log_in]).run()
-    (report,) = [event for event in events if isinstance(event, ToolProgress)]
+    report = await report_of(log_in, {"pin": "orange-cat", "more": ["blue-cat", "a"]})
     assert report.text == "trying •••• redacted, then •••• redacted"
     assert report.fraction is None
 
@@ -57,9 +62,7 @@ def sign_up(pin: str | None = None, is_new: bool = True) -> str:
 
 
 async def test_a_report_keeps_words_that_look_like_no_value() -> None:
-    asked = call("sign_up", {"pin": None, "is_new": True}, id="c1")
-    events = await World([asked, say("ok")], [sign_up]).run()
-    assert [event.text for event in events if isinstance(event, ToolProgress)] == ["None is True"]
+    assert (await report_of(sign_up, {"pin": None, "is_new": True})).text == "None is True"
 
 
 def test_a_report_outside_of_a_run_does_nothing() -> None:

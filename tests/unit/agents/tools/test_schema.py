@@ -163,23 +163,6 @@ def test_decimal_patterns() -> None:
     assert field(schema, "low")["exclusiveMaximum"] == 2
 
 
-def test_defaults_are_filled_in() -> None:
-    assert parameters(order).canonical(ORDER) == {
-        "item": "tea",
-        "amount": "12.50",
-        "day": "2026-12-01",
-        "at": None,
-        "count": 3,
-        "ratio": 1.5,
-        "express": False,
-        "kind": "small",
-        "channels": None,
-        "note": "",
-        "size": None,
-        "schema": "named like a method of pydantic",
-    }
-
-
 def test_canonical_form_of_values() -> None:
     given_ = {
         **ORDER,
@@ -196,25 +179,19 @@ def test_canonical_form_of_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "plain"), [("1e2", "100"), ("1E-2", "0.01"), (7, "7"), ("007.10", "7.10")]
+    ("written", "plain"),
+    [
+        ("1e2", "100"),
+        ("1E-2", "0.01"),
+        (7, "7"),
+        ("007.10", "7.10"),
+        ("1e999999", "1E+999999"),
+    ],
 )
-def test_decimals_have_no_exponent(written: object, plain: str) -> None:
+def test_decimals_have_no_exponent_unless_it_is_huge(written: object, plain: str) -> None:
     def pay(amounts: list[Decimal]) -> None: ...
 
     assert parameters(pay).canonical({"amounts": [written]}) == {"amounts": [plain]}
-
-
-def test_huge_exponent_stays_short() -> None:
-    def pay(amount: Decimal) -> None: ...
-
-    assert parameters(pay).canonical({"amount": "1e999999"}) == {"amount": "1E+999999"}
-
-
-def test_values_have_their_python_types() -> None:
-    values = parameters(order).values(parameters(order).canonical(ORDER))
-    assert values["amount"] == Decimal("12.50")
-    assert values["day"] == date(2026, 12, 1)
-    assert next(iter(values)) == "item"
 
 
 @pytest.mark.parametrize(
@@ -297,13 +274,6 @@ def test_bytes_come_back_as_they_were() -> None:
     assert signature.values({"data": "aGk="}) == {"data": b"hi"}
 
 
-def test_no_parameters() -> None:
-    def ping() -> None: ...
-
-    assert parameters(ping).canonical({}) == {}
-    assert parameters(ping).schema["properties"] == {}
-
-
 def made(doc: str, default: Any, hint: Any = int) -> Callable[..., object]:
     """A function that is made anew, as an agent's factory makes its tools for each thread."""
 
@@ -312,10 +282,6 @@ def made(doc: str, default: Any, hint: Any = int) -> Callable[..., object]:
     pay.__doc__ = f"Pay.\n\nArgs:\n    amount: {doc}"
     pay.__annotations__["amount"] = hint
     return pay
-
-
-def test_a_signature_that_was_read_before_is_not_read_again() -> None:
-    assert parameters(made("How much.", 1)) is parameters(made("How much.", 1))
 
 
 @pytest.mark.parametrize(
@@ -336,12 +302,17 @@ def test_what_differs_in_anything_is_read_anew(other: Callable[..., object]) -> 
     assert repr(parameters(other).schema) != repr(known.schema)
 
 
+class HasDefault(BaseModel):
+    default: set[str]
+
+
 def positional(x: int, /) -> None: ...
 def several(*x: int) -> None: ...
 def named(**x: int) -> None: ...
 def untyped(x) -> None: ...  # type: ignore[no-untyped-def]
 def a_set(x: set[str]) -> None: ...
 def a_set_inside(x: dict[str, list[frozenset[int]]]) -> None: ...
+def a_set_called_default(x: HasDefault) -> None: ...
 def a_set_called_list(x: Annotated[set[str], WithJsonSchema({"type": "array"})]) -> None: ...
 def a_stream(x: Callable[[], int]) -> None: ...
 def an_object(x: pytest.Item) -> None: ...
@@ -357,6 +328,7 @@ def unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F8
         (untyped, "has no type"),
         (a_set, "takes a set"),
         (a_set_inside, "takes a set"),
+        (a_set_called_default, "takes a set"),
         (a_set_called_list, "takes a set"),
         (a_stream, "without a JSON schema"),
         (an_object, "without a JSON schema"),
@@ -409,15 +381,3 @@ def test_docstrings_of_other_shapes(doc: str | None, expected: tuple[str, dict[s
 
     plain.__doc__ = doc
     assert docstring_parts(plain) == expected
-
-
-class HasDefault(BaseModel):
-    default: set[str]
-
-
-def test_a_set_is_refused_whatever_its_field_is_called() -> None:
-    def take(given: HasDefault) -> str:
-        return str(given)
-
-    with pytest.raises(AgentConfigError, match="takes a set"):
-        parameters(take)

@@ -10,18 +10,16 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 import pytest
 
 from agents.agent import AgentEvent, InterruptEvent, ToolDelta, ToolEvent
-from agents.core.asking.infos import ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.cancel import CancelInfo, CancelToken
 from agents.core.codec import Json
 from agents.core.component.context import stream_text
 from agents.core.component.state import address_segment, get_interrupt_state, get_resume_context
 from agents.core.errors import CheckpointConflictError, RunCancelledError, ToolError
-from agents.core.interrupt import interrupt, stateful_interrupt
+from agents.core.interrupt import stateful_interrupt
 from agents.core.observers import ToolOutcome
 from agents.core.scope import current_address
 from agents.core.tools import Tool
-from agents.gates.approval import review_edit_gate
 from agents.gates.decorator import tool
 from agents.models import call, say
 from agents.runs.answers import ResumeParams
@@ -81,11 +79,6 @@ async def test_pieces_are_told_and_together_are_the_result(
 
     plain = await one_call(made, arguments).run()
     assert of_tools(plain) == [f"tool {name}#c1 ran: {''.join(pieces)}"]
-
-
-async def test_outside_of_a_run_a_streaming_tool_gives_its_text() -> None:
-    assert await count.call({"upto": 2}) == "1 2 "
-    assert await spell.call({"word": "ab"}) == "ab"
 
 
 async def test_pieces_need_not_be_texts() -> None:
@@ -179,20 +172,6 @@ async def test_59_a_stream_behind_a_gate_and_the_checkpoint_says_whether_to_stre
         "says all is done",
     ]
     assert (ran, len(ok.calls)) == ([5], 1)
-
-
-async def test_an_edited_stream_tells_the_model_so() -> None:
-    world = one_call(review_edit_gate(count), {"upto": 3})
-    asked = contexts(await streamed(world))["c1"]
-    assert isinstance(asked.info, ReviewEditInfo)
-
-    events = await world.resume({asked.id: asked.info.edit({"upto": 1})})
-
-    assert of_tools(events)[0] == "piece count#c1 1 "
-    result = events[1]
-    assert isinstance(result, ToolEvent)
-    assert result.result.endswith("1 ")
-    assert '"upto":1' in result.result.replace(" ", "")
 
 
 def async_stream(fail: Exception) -> Tool:
@@ -414,16 +393,3 @@ async def test_a_generator_in_a_thread_never_runs_far_ahead() -> None:
 
     assert taken == 500
     assert max(ahead) <= _AHEAD + 1
-
-
-async def test_an_unanswered_stream_is_not_entered() -> None:
-    begun: list[str] = []
-    ask = Plain("ask", lambda _: interrupt("q?"))
-    calls = [call("read", id="c1"), call("ask", id="c2")]
-    world = World([calls, say("done")], [asks_async(begun), ask])
-    asked = contexts(await streamed(world))
-
-    events = await world.resume({asked["c1"].id: "yes"})
-
-    assert of_tools(events)[-1] == "INT agent:A;tool:ask:c2"
-    assert (len(begun), len(ask.calls)) == (2, 1)

@@ -18,6 +18,7 @@ from agents.core.errors import AgentConfigError
 from agents.core.journal import Journal
 from agents.core.messages import PlannedCall
 from agents.core.scope import RunContext, Scope, StartingCall, entered
+from agents.core.tools import Tool
 from agents.gates.approval import approval_gate
 from agents.models import call, say
 from agents.tools.call import execute
@@ -34,6 +35,10 @@ async def forever() -> str:
     return "never"
 
 
+def a_world(made: Tool) -> World:
+    return World([call("work", id="c1"), say("done")], [made])
+
+
 async def approved(world: World, **options: timedelta) -> list[AgentEvent]:
     """Run to the approval of the call, approve it, and return the events after that."""
     runner = world.runner(**options)  # type: ignore[arg-type]
@@ -44,8 +49,7 @@ async def approved(world: World, **options: timedelta) -> list[AgentEvent]:
 
 async def test_a_tool_without_a_gate_fails_and_the_model_reads_that_it_may_have_acted() -> None:
     slow = tool(name="work", timeout=SHORT)(forever)
-    world = World([call("work", id="c1"), say("done")], [slow])
-    lines = brief(await collect(world.runner().query("hi")))
+    lines = brief(await a_world(slow).run())
     assert lines[-2] == (
         "tool work#c1 failed: The tool failed: It did not finish within its limit of 0.03 seconds. "
         "It may have taken effect."
@@ -55,8 +59,7 @@ async def test_a_tool_without_a_gate_fails_and_the_model_reads_that_it_may_have_
 
 async def test_people_are_asked_about_an_approved_call_at_its_limit() -> None:
     slow = tool(name="work", gate="approval", timeout=SHORT)(forever)
-    world = World([call("work", id="c1"), say("done")], [slow])
-    (doubt,) = contexts(await approved(world)).values()
+    (doubt,) = contexts(await approved(a_world(slow))).values()
     assert isinstance(doubt.info, InDoubtInfo)
     assert doubt.info.limit == SHORT
     assert str(doubt.info) == "Work: it did not finish within 0.03 seconds. What happened?"
@@ -65,7 +68,7 @@ async def test_people_are_asked_about_an_approved_call_at_its_limit() -> None:
 @pytest.mark.parametrize("choice", ["ran", "give_up"])
 async def test_the_answer_about_the_limit_is_the_result(choice: str) -> None:
     slow = tool(name="work", gate="approval", timeout=SHORT)(forever)
-    world = World([call("work", id="c1"), say("done")], [slow])
+    world = a_world(slow)
     (doubt,) = contexts(await approved(world)).values()
     answer = InDoubtResult(choice=choice, result="412 rows" if choice == "ran" else None)  # type: ignore[arg-type]
     lines = brief(await collect(world.runner().resume("1", {doubt.id: answer})))
@@ -78,25 +81,9 @@ async def test_the_answer_about_the_limit_is_the_result(choice: str) -> None:
     assert lines[0] == told[choice]
 
 
-async def test_a_call_that_runs_again_has_the_limit_again() -> None:
-    starts: list[int] = []
-
-    @tool(gate="approval", timeout=SHORT)
-    async def work() -> str:
-        """Wait for ever at the first start."""
-        starts.append(1)
-        return "second" if len(starts) > 1 else await forever()
-
-    world = World([call("work", id="c1"), say("done")], [work])
-    (doubt,) = contexts(await approved(world)).values()
-    again = InDoubtResult(choice="again")
-    lines = brief(await collect(world.runner().resume("1", {doubt.id: again})))
-    assert lines[0] == "tool work#c1 ran: second"
-
-
 async def test_an_idempotent_call_fails_at_its_limit() -> None:
     slow = tool(name="work", gate="approval", timeout=SHORT, idempotent=True)(forever)
-    world = World([call("work", id="c1"), say("done")], [slow])
+    world = a_world(slow)
     assert "It may have taken effect." in brief(await approved(world))[0]
 
 
@@ -110,8 +97,7 @@ async def test_the_thread_of_a_function_goes_on() -> None:
         ended.set()
         return "done"
 
-    world = World([call("work", id="c1"), say("done")], [work])
-    (doubt,) = contexts(await approved(world)).values()
+    (doubt,) = contexts(await approved(a_world(work))).values()
     assert isinstance(doubt.info, InDoubtInfo)
     assert not ended.is_set()
     go_on.set()
@@ -127,8 +113,7 @@ async def test_a_generator_is_limited_as_a_whole() -> None:
         yield "part"
         go_on.wait(10)
 
-    world = World([call("work", id="c1"), say("done")], [work])
-    lines = brief(await collect(world.runner().query("hi")))
+    lines = brief(await a_world(work).run())
     go_on.set()
     assert "did not finish within its limit" in lines[-2]
 
@@ -160,8 +145,7 @@ async def test_a_tool_that_ends_at_its_cancellation_keeps_its_result() -> None:
             await forever()
         return "half"
 
-    world = World([call("work", id="c1"), say("done")], [work])
-    assert brief(await collect(world.runner().query("hi")))[-2] == "tool work#c1 ran: half"
+    assert brief(await a_world(work).run())[-2] == "tool work#c1 ran: half"
 
 
 async def test_the_time_before_the_start_does_not_count() -> None:
@@ -186,7 +170,7 @@ async def test_waiting_for_people_does_not_count() -> None:
             interrupt("go on?")
         return f"people said {answer}"
 
-    world = World([call("work", id="c1"), say("done")], [work])
+    world = a_world(work)
     runner = world.runner()
     (asked,) = contexts(await collect(runner.query("hi", checkpoint_id="1"))).values()
     lines = brief(await collect(runner.resume("1", {asked.id: "yes"})))
@@ -195,7 +179,7 @@ async def test_waiting_for_people_does_not_count() -> None:
 
 async def test_the_runner_has_a_default_that_a_tool_overrides() -> None:
     quick, slow = tool(name="work")(forever), tool(name="long", timeout=LONG)(forever)
-    world = World([call("work", id="c1"), say("done")], [quick])
+    world = a_world(quick)
     lines = brief(await collect(world.runner(tool_timeout=SHORT).query("hi")))
     assert "within its limit of 0.03 seconds" in lines[-2]
     events = World([call("long", id="c1")], [slow]).runner(tool_timeout=SHORT).query("hi")
