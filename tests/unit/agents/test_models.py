@@ -59,23 +59,6 @@ async def test_stream_gives_the_same_in_pieces() -> None:
     assert events.count("PartDeltaEvent") >= 5
 
 
-async def test_inputs_are_kept_as_they_were() -> None:
-    model = ScriptedModel([say("one")])
-    messages = [*HELLO]
-    await model_request(model, messages)
-    messages.clear()
-    assert model.inputs == [HELLO]
-
-
-async def test_script_can_fail() -> None:
-    model = ScriptedModel([ValueError("first"), [say("x"), ValueError("second")], say("well")])
-    with pytest.raises(ValueError, match="first"):
-        await model_request(model, HELLO)
-    with pytest.raises(ValueError, match="second"):
-        await streamed(model)
-    assert (await model_request(model, HELLO)).text == "well"
-
-
 async def test_script_that_is_over_says_so() -> None:
     model = ScriptedModel([])
     with pytest.raises(AgentConfigError, match="0 turns, and the model was asked once more"):
@@ -85,14 +68,6 @@ async def test_script_that_is_over_says_so() -> None:
 async def test_part_that_is_neither_text_nor_call_is_not_streamed() -> None:
     _, response = await streamed(ScriptedModel([[ThinkingPart("hm"), say("x")]]))
     assert response.text == "x"
-
-
-def test_scripted_call() -> None:
-    assert call("pay").args == "{}"
-    assert call("pay", "{").args == "{"
-    assert call("pay", id="c1").tool_call_id == "c1"
-    assert isinstance(call("pay"), ToolCallPart)
-    assert call("pay").tool_call_id != call("pay").tool_call_id
 
 
 @pytest.mark.parametrize("name", ["", "gpt-5", ":gpt-5", "openai:", "test", "demo"])

@@ -11,15 +11,12 @@ from agents import (
     CheckpointClosedError,
     InterruptEvent,
     MemoryCheckpointStore,
-    ResumeParams,
     Runner,
-    approval_gate,
     idempotency_key,
     interrupt,
     session_values,
 )
 from agents.agent import AgentEvent, AgentInput, function_agent, make_message
-from agents.core.checkpoint import CheckpointStatus
 from agents.core.codec import Json
 from agents.core.component.state import get_interrupt_state
 from agents.core.errors import (
@@ -37,21 +34,16 @@ from agents.runs.document import Claim
 from agents.tools import event_key, publish
 from tests.unit.agents.support import (
     Asker,
+    AwayStore,
     Died,
     DyingStore,
     Plain,
     World,
     brief,
     collect,
-    contexts,
+    pay_world,
     yes,
 )
-
-
-async def waiting_world() -> World:
-    world = World([call("pay", {"x": 1}, id="c1"), say("done")], [approval_gate(Plain("pay"))])
-    await world.run()
-    return world
 
 
 async def test_without_a_store_nothing_is_pending_or_recovered() -> None:
@@ -64,7 +56,7 @@ async def test_without_a_store_nothing_is_pending_or_recovered() -> None:
 
 
 async def test_without_an_id_a_run_is_not_kept() -> None:
-    world = World([call("pay", id="c1")], [approval_gate(Plain("pay"))], durability="step")
+    world, _ = pay_world(durability="step")
 
     events = await collect(world.runner().run([user_message("hi")]))
 
@@ -99,7 +91,7 @@ def test_a_damaged_interrupt_is_a_typed_error(key: str) -> None:
 
 
 async def test_of_two_runs_with_one_id_one_is_kept() -> None:
-    world = World([call("pay", id="c1"), call("pay", id="c1")], [approval_gate(Plain("pay"))])
+    world, _ = pay_world(call("pay", id="c1"), call("pay", id="c1"))
     first_run = world.runner().query("hi", checkpoint_id="1")
     await anext(first_run)
     await world.run()
@@ -161,19 +153,9 @@ async def test_each_call_has_an_idempotency_key_of_its_own() -> None:
     assert len(set(keys)) == 4
 
 
-async def test_resume_with_new_session_values_only_runs_nothing_twice() -> None:
-    world = await waiting_world()
-    (context,) = await world.pending()
-    runner = world.runner()
-
-    events = await collect(runner.resume_with_params("1", ResumeParams(), session_values={"u": 2}))
-
-    assert isinstance(events[-1], InterruptEvent)
-    assert contexts(events)["c1"].id == context.id
-
-
 async def test_155_a_stale_id_overwrites_nothing() -> None:
-    world = await waiting_world()
+    world, _ = pay_world()
+    await world.run()
     (old,) = await world.pending()
     await collect(world.runner().resume("1"))
     (new,) = await world.pending()
@@ -190,8 +172,7 @@ async def test_155_a_stale_id_overwrites_nothing() -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 async def test_157_a_crash_after_the_claim_never_runs_a_call_twice(at: int) -> None:
-    pay = Plain("pay")
-    world = World([call("pay", id="c1"), say("done"), say("done")], [approval_gate(pay)])
+    world, pay = pay_world(call("pay", id="c1"), say("done"), say("done"))
     await world.run()
     (context,) = await world.pending()
     inner = world.store
@@ -211,13 +192,8 @@ async def test_157_a_crash_after_the_claim_never_runs_a_call_twice(at: int) -> N
 
 
 async def test_a_store_that_refuses_a_new_id_is_believed() -> None:
-    class Refusing(MemoryCheckpointStore):
-        async def save(
-            self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-        ) -> int:
-            raise CheckpointConflictError(checkpoint_id, "not here")
-
-    runner = Runner(Asker("a"), checkpoint_store=Refusing(), durability="step")
+    refusing = AwayStore("save", error=CheckpointConflictError("1", "not here"))
+    runner = Runner(Asker("a"), checkpoint_store=refusing, durability="step")
 
     with pytest.raises(CheckpointConflictError, match="not here"):
         await collect(runner.query("hi", checkpoint_id="1"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,26 +19,20 @@ from agents.testing import CheckpointStoreSuite, MessageLogSuite, expect, expect
 class Overwrites(MemoryCheckpointStore):
     """Saves whatever version is expected."""
 
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
+    async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
         kept = self._kept.get(checkpoint_id)
-        version = kept.version if kept else 0
-        return await super().save(checkpoint_id, data, status=status, expected_version=version)
+        more["expected_version"] = kept.version if kept else 0
+        return await super().save(checkpoint_id, data, **more)
 
 
 class Reopens(MemoryCheckpointStore):
     """Saves over what is closed."""
 
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
+    async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
         kept = self._kept.get(checkpoint_id)
         if kept and kept.status is CheckpointStatus.CLOSED:
             kept.status = CheckpointStatus.PENDING
-        return await super().save(
-            checkpoint_id, data, status=status, expected_version=expected_version
-        )
+        return await super().save(checkpoint_id, data, **more)
 
 
 class ClaimsAnything(MemoryCheckpointStore):
@@ -104,12 +99,8 @@ class ClosesOnce(MemoryCheckpointStore):
 class Shortens(MemoryCheckpointStore):
     """Cuts big texts."""
 
-    async def save(
-        self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
-    ) -> int:
-        return await super().save(
-            checkpoint_id, data[:65_535], status=status, expected_version=expected_version
-        )
+    async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
+        return await super().save(checkpoint_id, data[:65_535], **more)
 
 
 class GivesLists(MemoryCheckpointStore):
