@@ -53,10 +53,8 @@ def one(node: Any, **options: Any) -> Callable[[Lab], StateGraph]:
     return build
 
 
-async def test_i5_an_agent_in_a_node_that_is_retried() -> None:
-    tool, tries = Plain("pay"), Counter[str]()
-    agent = payer(tool, PAY, say("paid"), say("paid"))
-    results: list[str] = []
+def in_a_node(agent: ChatModelAgent, tries: Counter[str], results: list[str]) -> Any:
+    """A node that runs an agent, keeps results of tools, and fails at its second try."""
 
     async def node(state: State) -> object:
         tries["node"] += 1
@@ -67,7 +65,14 @@ async def test_i5_an_agent_in_a_node_that_is_retried() -> None:
             raise OSError("away")
         return {"log": ["a"]}
 
-    lab = Lab(one(node, retry_policy=POLICY))
+    return node
+
+
+async def test_i5_an_agent_in_a_node_that_is_retried() -> None:
+    tool, tries = Plain("pay"), Counter[str]()
+    agent = payer(tool, PAY, say("paid"), say("paid"))
+    results: list[str] = []
+    lab = Lab(one(in_a_node(agent, tries, results), retry_policy=POLICY))
     [question] = (await lab.start()).interrupts
     result = await lab.run(resume=yes(question.context))
     assert result.values["log"] == ["a"]
@@ -88,16 +93,7 @@ async def test_i5_another_call_under_the_same_id_asks_for_itself() -> None:
     model = ScriptedModel([call("ask", {"x": 1}, id="c1"), *scripted, say("paid")])
     agent = ChatModelAgent(name="payer", model=model, tools=[gated, approval_gate(Plain("ask"))])
 
-    async def node(state: State) -> object:
-        tries["node"] += 1
-        given = AgentInput(messages=(user_message("Pay."),))
-        async for _ in run_agent(agent, given):
-            pass
-        if tries["node"] == 2:
-            raise OSError("away")
-        return {}
-
-    lab = Lab(one(node, retry_policy=POLICY))
+    lab = Lab(one(in_a_node(agent, tries, []), retry_policy=POLICY))
     [first] = (await lab.start()).interrupts
     await lab.run(resume=yes(first.context))
     assert tries["node"] == 3
