@@ -203,9 +203,9 @@ async def _node(_: State) -> dict[str, str]:
     return {"output": await in_a_group(own())}
 
 
-def _graph() -> Agent:
+def _graph(node: Callable[[State], Awaitable[dict[str, str]]]) -> Agent:
     graph = StateGraph(State)
-    graph.add_node("n", _node)
+    graph.add_node("n", node)
     graph.add_edge(START, "n")
     graph.add_edge("n", END)
     return GraphAgent(graph.compile(name="g"), "G")
@@ -217,7 +217,7 @@ def _chat(*tools: Tool, middlewares: Sequence[Middleware] = ()) -> Agent:
     return ChatModelAgent(name="A", model=model, tools=tools, middlewares=middlewares)
 
 
-ASKING = {
+ASKING: dict[str, Callable[[], Agent]] = {
     "tool": lambda: _chat(Plain("t", lambda _: in_a_group(own()))),
     "gated tool": lambda: _chat(approval_gate(Plain("t", lambda _: in_a_group(own())))),
     "group in a group": lambda: _chat(Plain("t", lambda _: in_a_group(in_a_group(own())))),
@@ -225,7 +225,7 @@ ASKING = {
     "hook": lambda: _chat(middlewares=[Hook()]),
     "agent": lambda: function_agent("G", _agent),
     "sequence": lambda: SequentialAgent("S", [function_agent("G", _agent)]),
-    "node": _graph,
+    "node": lambda: _graph(_node),
 }
 
 
@@ -329,12 +329,7 @@ async def test_a_node_whose_group_got_no_answer_says_so() -> None:
         await side_by_side(part("x"), part("y"))
         return {"output": "never"}
 
-    graph = StateGraph(State)
-    graph.add_node("n", node)
-    graph.add_edge(START, "n")
-    graph.add_edge("n", END)
-    agent = GraphAgent(graph.compile(name="g"), "G")
-    runner = Runner(agent, checkpoint_store=MemoryCheckpointStore())
+    runner = Runner(_graph(node), checkpoint_store=MemoryCheckpointStore())
     asked = contexts(await collect(runner.query("hi", checkpoint_id="1")))
     questions = {context.id: Expired() for context in asked.values() if context.is_root_cause}
 
