@@ -85,6 +85,9 @@ class Shop:
 
         return tool(buy)
 
+    def world(self, gate: Callable[[Tool], Tool]) -> World:
+        return World([call("buy", {"name": "tea"}, id="c1"), say("done")], [gate(self.tool())])
+
 
 def shown_as(ran: dict[str, Any]) -> dict[str, Any]:
     order = ran["order"]
@@ -106,9 +109,7 @@ async def test_what_was_shown_runs_whatever_defaults_and_validators_say_now(
     durability: str, is_late: bool
 ) -> None:
     shop = Shop()
-    world = World(
-        [call("buy", {"name": "tea"}, id="c1"), say("done")], [approval_gate(shop.tool())]
-    )
+    world = shop.world(approval_gate)
     world.durability = durability
     waits = contexts(await world.run())["c1"]
     if is_late:
@@ -122,9 +123,7 @@ async def test_what_was_shown_runs_whatever_defaults_and_validators_say_now(
 
 async def test_an_edit_keeps_the_rest_as_it_was_shown() -> None:
     shop = Shop()
-    world = World(
-        [call("buy", {"name": "tea"}, id="c1"), say("done")], [review_edit_gate(shop.tool())]
-    )
+    world = shop.world(review_edit_gate)
     waits = contexts(await world.run())["c1"]
     assert isinstance(waits.info, ReviewEditInfo)
     edited: dict[str, Json] = {**waits.info.arguments, "name": "coffee"}
@@ -162,8 +161,7 @@ async def test_a_time_that_was_to_come_may_have_passed() -> None:
 
 async def test_two_gates_show_and_run_the_same() -> None:
     shop = Shop()
-    gated = approval_gate(approval_gate(shop.tool()))
-    world = World([call("buy", {"name": "tea"}, id="c1"), say("done")], [gated])
+    world = shop.world(lambda plain: approval_gate(approval_gate(plain)))
     outer = contexts(await world.run())["c1"]
     NOW.append(10)
     inner = contexts(await world.resume({outer.id: yes(outer, by="U1")}))["c1"]
