@@ -195,24 +195,24 @@ def sent_by(user_id: str) -> dict[str, Any]:
     }
 
 
-def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str, Any]:
-    ts = approval.thread_card.ts or "9.1"
+def a_press(action_id: str, value: object, user_id: str, **changes: object) -> dict[str, Any]:
+    """A click on a button of any message."""
+    button = {"type": "button", "action_id": action_id, "block_id": "b", "value": value}
     return {
         "type": "block_actions",
         **sent_by(user_id),
-        "enterprise": None,
         "channel": {"id": CHANNEL, "name": "ops"},
+        "actions": [{**button, "action_ts": "1.1", **changes}],
+    }
+
+
+def a_click(approval: Approval, action_id: str, user_id: str = ADA) -> dict[str, Any]:
+    ts = approval.thread_card.ts or "9.1"
+    return {
+        **a_press(action_id, encode(approval.approval_id, approval.digest), user_id),
+        "enterprise": None,
         "container": {"type": "message", "message_ts": ts, "thread_ts": ROOT},
         "message": {"ts": ts, "thread_ts": ROOT, "text": "x"},
-        "actions": [
-            {
-                "type": "button",
-                "action_id": action_id,
-                "block_id": "b",
-                "value": encode(approval.approval_id, approval.digest),
-                "action_ts": "1.1",
-            }
-        ],
     }
 
 
@@ -224,25 +224,27 @@ def a_submission(
     *,
     page: str = "request",
 ) -> dict[str, Any]:
-    click = a_click(approval, "x", user_id)
     about = encode(approval.approval_id, approval.digest)
     if modal == ActionId.REVIEW_MODAL:
         about = encode_page(page, approval.approval_id, approval.digest)
-    kept = {key: click[key] for key in ("user", "team", "api_app_id", "trigger_id")}
-    return {
-        "type": "view_submission",
-        **kept,
-        "view": {
-            "id": "V1",
-            "team_id": "T1",
-            "app_installed_team_id": "T1",
-            "type": "modal",
-            "callback_id": modal,
-            "private_metadata": about,
-            "state": {"values": values},
-            "blocks": [],
-        },
+    return a_form(modal, values, user_id, kept=about)
+
+
+def a_form(
+    callback_id: str, values: dict[str, Any], user_id: str, *, kept: str = ""
+) -> dict[str, Any]:
+    """A form about no approval."""
+    view = {
+        "id": "V1",
+        "team_id": "T1",
+        "app_installed_team_id": "T1",
+        "type": "modal",
+        "callback_id": callback_id,
+        "private_metadata": kept,
+        "state": {"values": values},
+        "blocks": [],
     }
+    return {"type": "view_submission", **sent_by(user_id), "view": view}
 
 
 def typed(block_id: str, text: object) -> dict[str, Any]:

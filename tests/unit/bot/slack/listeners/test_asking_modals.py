@@ -15,7 +15,7 @@ from bot.records.approval import Approval, Status
 from tests.scenario import asking
 from tests.scenario.asking import RAN
 from tests.support.stores import SqliteStores
-from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, typed
+from tests.unit.bot.counter_stage import Counter, a_click, a_submission, an_event, picked, typed
 from tests.unit.bot.office import ADA, Office
 
 Values = dict[str, Any]
@@ -35,12 +35,6 @@ async def opened(storage: SqliteStores) -> Callable[[str], Any]:
 
 def body_of(answer: Any) -> Any:
     return json.loads(answer.body) if answer.body else {}
-
-
-def option(index: int, *, several: bool = False) -> Values:
-    key, chosen = ("selected_options", [{"value": str(index)}])
-    state = {key: chosen} if several else {"selected_option": chosen[0]}
-    return {"choice": {"countersign:value": state}}
 
 
 BUTTONS = (*PICKS, *(getattr(ActionId, name) for name in ("ACCEPT", "RESPOND", "IGNORE", "CHOOSE")))
@@ -73,7 +67,7 @@ async def test_button_of_another_card_does_nothing(
     ("agent", "modal", "values"),
     [
         ("choose", ActionId.ANSWER_MODAL, typed("answer_0", "Rome")),
-        ("free", ActionId.CHOOSE_MODAL, option(0)),
+        ("free", ActionId.CHOOSE_MODAL, picked("choice", "0")),
         ("free", ActionId.RESPOND_MODAL, typed("response", "x")),
         ("free", ActionId.REJECT_MODAL, {}),
         ("choose_place", ActionId.RESPOND_MODAL, typed("response", "x")),
@@ -99,8 +93,8 @@ async def test_form_of_another_card_does_nothing(
     ("agent", "modal", "values", "block"),
     [
         ("choose", ActionId.CHOOSE_MODAL, {}, "choice"),
-        ("choose", ActionId.CHOOSE_MODAL, option(7), "choice"),
-        ("choose_several", ActionId.CHOOSE_MODAL, option(0), "choice"),
+        ("choose", ActionId.CHOOSE_MODAL, picked("choice", "7"), "choice"),
+        ("choose_several", ActionId.CHOOSE_MODAL, picked("choice", "0"), "choice"),
         ("human_all", ActionId.RESPOND_MODAL, typed("response", "  "), "response"),
         ("feedback", ActionId.ANSWER_MODAL, typed("answer_0", ""), "answer_0"),
         ("free", ActionId.ANSWER_MODAL, {}, "answer_0"),
@@ -116,32 +110,6 @@ async def test_fault_is_said_in_the_form(
     assert answer["response_action"] == "errors"
     assert block in answer["errors"]
     assert (await counter.office.the_approval()).status is Status.PENDING
-
-
-@pytest.mark.parametrize(
-    ("agent", "modal", "values", "status"),
-    [
-        ("choose", ActionId.CHOOSE_MODAL, option(1), Status.ANSWERED),
-        ("choose_several", ActionId.CHOOSE_MODAL, option(1, several=True), Status.ANSWERED),
-        ("choose_place", ActionId.CHOOSE_MODAL, option(1), Status.APPROVED),
-        ("human_all", ActionId.RESPOND_MODAL, typed("response", "No."), Status.ANSWERED),
-        ("feedback", ActionId.ANSWER_MODAL, typed("answer_0", "Shorter."), Status.ANSWERED),
-        ("free", ActionId.ANSWER_MODAL, typed("answer_0", "Blue"), Status.ANSWERED),
-        ("graph_number", ActionId.ANSWER_MODAL, typed("argument_0", "5"), Status.ANSWERED),
-        ("choose", ActionId.REJECT_MODAL, typed("reason", "none"), Status.REJECTED),
-        ("complete", ActionId.REJECT_MODAL, typed("reason", "none"), Status.CANCELLED),
-        ("staged", ActionId.REJECT_MODAL, typed("reason", "none"), Status.REJECTED),
-    ],
-)
-async def test_form_is_recorded(
-    opened: Callable[[str], Any], agent: str, modal: ActionId, values: Values, status: Status
-) -> None:
-    counter, approval = await opened(agent)
-    assert body_of(await counter.send(a_submission(approval, modal, values))) == {}
-    done = await counter.office.storage.approvals.get(approval.approval_id)
-    assert done.status is status
-    assert done.decision is not None
-    assert done.decision.by == ADA
 
 
 async def test_tool_has_the_last_word_about_what_is_filled_in(opened: Callable[[str], Any]) -> None:

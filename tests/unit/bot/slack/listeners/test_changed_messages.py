@@ -10,7 +10,6 @@ import pytest
 from agents.models import say
 from bot.ports.people import Person
 from bot.records.approval import Status
-from bot.records.messages import MessageStatus
 from bot.threads.message_event import NO_TURN
 from bot.words import say as words
 from tests.support.fakes import FakeDirectory
@@ -130,17 +129,6 @@ async def test_a_deleted_message_that_waits_is_dropped(counter: Counter) -> None
     assert office.notifier.cards[(await office.the_approval()).approval_id].said == ()
 
 
-async def test_a_deleted_message_that_was_read_keeps_its_text_and_its_request(
-    counter: Counter,
-) -> None:
-    await counter.send(a_deletion(a_message(ASK, ts=ROOT)))
-    (read,) = await counter.office.storage.inbox.of_turn(THREAD_ID, 1)
-    assert (read.text, read.status) == ("pay Mia", MessageStatus.TAKEN)
-    approval = await counter.office.the_approval()
-    assert (approval.status, approval.ask_deleted) == (Status.PENDING, ROSA)
-    assert counter.office.notifier.offered[-1] == [approval.approval_id]
-
-
 @dataclass
 class SlowDirectory(FakeDirectory):
     """A directory in which a message is deleted while the approvers are looked up."""
@@ -224,12 +212,6 @@ async def test_a_root_with_replies_leaves_a_tombstone_and_the_thread_goes_on(
     office = counter.office
     await office.decide(await office.the_approval())
     assert [name for name, _ in office.ran] == ["pay"]
-
-
-@pytest.mark.parametrize("odd", [{"message": None}, {"message": {"user": ""}}, {}])
-async def test_an_odd_change_is_acknowledged(counter: Counter, odd: dict[str, Any]) -> None:
-    for subtype in ("message_changed", "message_deleted"):
-        assert (await counter.send(changed(subtype, **odd))).status == 200
 
 
 async def test_files_are_refused_once_and_the_words_are_taken(storage: SqliteStores) -> None:

@@ -6,48 +6,28 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.layout.action_ids import ActionId
 from tests.unit.bot.counter_stage import Counter, a_click, is_untouched
 from tests.unit.bot.office import ADA, GUS, ROSA
 
 NOT_OURS = ("countersign:", "countersign:value", "countersign:approve ", "countersign:edit_modal")
+NOBODYS = "apr_" + "0" * 32
 OF_OTHER_CARDS = (ActionId.ANSWER, ActionId.RAN, ActionId.AGAIN, ActionId.GIVE_UP)
 
 
-async def test_a_value_that_is_not_ours(counter: Counter, subtests: pytest.Subtests) -> None:
-    values = (None, "", "x", 5, {"a": 1}, "apr_" + "0" * 32, "\x00")
-    await nothing_comes_of(counter, subtests, [(ActionId.APPROVE, value) for value in values])
-
-
-@pytest.mark.parametrize(
-    "action",
-    ["countersign:", "countersign:value", "countersign:approve ", "countersign:edit_modal"],
-)
-async def test_a_button_that_is_not_ours(counter: Counter, action: str) -> None:
-    click = a_click(await counter.office.the_approval(), action)
-    assert (await counter.send(click)).status == 200
-    assert "isn't one I made" in counter.told(ADA)
-    await is_untouched(counter)
-
-
-async def test_a_button_that_is_not_ours_or_of_another_card(
+async def test_a_click_that_no_button_of_the_card_sends_does_nothing(
     counter: Counter, subtests: pytest.Subtests
 ) -> None:
     value = a_click(await counter.office.the_approval(), ActionId.APPROVE)["actions"][0]["value"]
-    cases = [(action, value) for action in (*NOT_OURS, *OF_OTHER_CARDS)]
-    await nothing_comes_of(counter, subtests, cases)
-
-
-async def nothing_comes_of(
-    counter: Counter, subtests: pytest.Subtests, cases: list[tuple[str, object]]
-) -> None:
-    """Each click is answered, and decides nothing."""
-    for number, (action, value) in enumerate(cases):
-        with subtests.test(action=action, value=value):
+    cases: list[tuple[str, object]] = [
+        *((action, value) for action in (*NOT_OURS, *OF_OTHER_CARDS)),
+        *((ActionId.APPROVE, odd) for odd in (None, "", "x", 5, {"a": 1}, NOBODYS, "\x00")),
+    ]
+    for number, (action, sent) in enumerate(cases):
+        with subtests.test(action=action, value=sent):
             click = a_click(await counter.office.the_approval(), action)
-            click["actions"][0]["value"] = value
+            click["actions"][0]["value"] = sent
             click["trigger_id"] = f"{number}.x"
             counter.office.notifier.whispers.clear()
             assert (await counter.send(click)).status == 200
@@ -73,14 +53,6 @@ async def test_a_yes_in_a_private_answer_opens_the_review_for_who_may_decide(
     assert (await counter.send(click)).status == 200
     assert len(counter.views.opened) == forms
     await is_untouched(counter)
-
-
-async def test_over_a_socket_there_is_no_signature(counter: Counter) -> None:
-    click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
-    request = AsyncBoltRequest(mode="socket_mode", body=click)
-    assert (await counter.bolt.async_dispatch(request)).status == 200
-    await counter.office.queue.run()
-    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
 
 
 @pytest.mark.parametrize("changes", [{"user": {}}, {"user": None}, {"user": {"name": ADA}}])

@@ -15,8 +15,8 @@ from bot.records.people import DelegationRecord
 from bot.slack.listeners.commands import COMMAND
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import MIA, TOM, TWO, asked
-from tests.unit.bot.counter_stage import Counter, an_event, sent_by, signed
-from tests.unit.bot.office import CHANNEL, GUS, ROOT, ROSA, THREAD_ID
+from tests.unit.bot.counter_stage import Counter, a_press, signed
+from tests.unit.bot.office import CHANNEL, GUS, ROSA, THREAD_ID
 
 
 @pytest.fixture
@@ -102,37 +102,13 @@ async def test_a_thread_that_works_now_is_listed_too(counter: Counter) -> None:
 
 def a_stop_click(value: object = THREAD_ID, by: str = ROSA, **changes: Any) -> dict[str, Any]:
     """A click in a private answer to a command, as Slack sends it: there is no message."""
+    container = {"message_ts": "1800000100.000100", "channel_id": CHANNEL, "is_ephemeral": True}
     return {
-        "type": "block_actions",
-        **sent_by(by),
-        "container": {
-            "type": "message",
-            "message_ts": "1800000100.000100",
-            "channel_id": CHANNEL,
-            "is_ephemeral": True,
-        },
-        "channel": {"id": CHANNEL, "name": "ops"},
+        **a_press(ActionId.STOP_AGENT, value, by, **changes),
+        "container": {"type": "message", **container},
         "state": {"values": {}},
         "response_url": "https://hooks.slack.com/actions/x",
-        "actions": [
-            {
-                "action_id": ActionId.STOP_AGENT,
-                "block_id": "b",
-                "text": {"type": "plain_text", "text": "Stop", "emoji": True},
-                "value": value,
-                "type": "button",
-                "action_ts": "1800000100.000200",
-                **changes,
-            }
-        ],
     }
-
-
-async def test_the_button_stops_the_agent(counter: Counter) -> None:
-    assert (await counter.send(a_stop_click())).status == 200
-    assert await counter.office.open_approvals() == []
-    assert counter.office.shown()[-1].startswith("Stopped by")
-    assert counter.office.notifier.responses[-1][1].startswith("Stopping.")
 
 
 async def test_the_button_of_somebody_else_stops_nothing(counter: Counter) -> None:
@@ -153,9 +129,3 @@ async def test_a_button_of_what_has_ended_says_so(counter: Counter) -> None:
 async def test_a_forged_stop_is_refused(counter: Counter, changes: dict[str, Any]) -> None:
     assert (await counter.send(a_stop_click(**changes))).status == 200
     assert len(await counter.office.open_approvals()) == 1
-
-
-async def test_in_a_thread_the_word_stops_that_thread(counter: Counter) -> None:
-    event = an_event(text="<@UBOT> stop", ts="1800000100.000300", thread_ts=ROOT, user=ROSA)
-    await counter.send(event)
-    assert counter.office.shown()[-1].startswith("Stopped by")

@@ -15,10 +15,8 @@ from bot.questions.drawing import drawn_question
 from bot.questions.inputs import InputsQuestion
 from bot.records.approval import Approval, Status
 from bot.records.origin import AgentRun
-from bot.stores import Stores
-from tests.support.stores import SqliteStores
 from tests.unit.bot.asked import form_of
-from tests.unit.bot.counter_stage import Counter, a_click, a_counter
+from tests.unit.bot.counter_stage import Counter, a_click
 from tests.unit.bot.layout.forms_stage import submitted
 from tests.unit.bot.office import ADA
 
@@ -36,8 +34,9 @@ async def as_it_is(_: Approval, arguments: dict[str, Any]) -> CheckedCall:
     return CheckedCall(arguments=arguments)
 
 
-async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True) -> Approval:
+async def a_long_form(counter: Counter, *, is_read: bool = True) -> Approval:
     """A pending call with more arguments than a modal has room for."""
+    storage = counter.office.storage
     schema = {"type": "object", "properties": PROPERTIES, "required": [*PROPERTIES]}
     approval = (await counter.office.the_approval()).changed(
         approval_id=f"apr_{7:032x}",
@@ -49,6 +48,10 @@ async def a_long_form(storage: Stores, counter: Counter, *, is_read: bool = True
     if is_read:
         await counter.office.approvals.note_details(approval, ADA)
     return await storage.approvals.get(approval.approval_id)
+
+
+async def stored(counter: Counter, approval: Approval) -> Approval:
+    return await counter.office.storage.approvals.get(approval.approval_id)
 
 
 def opened(approval: Approval) -> dict[str, Any]:
@@ -92,15 +95,8 @@ def searching(
     return {**payload, "type": "block_suggestion", **search}
 
 
-@pytest.fixture
-async def counter(storage: SqliteStores) -> Counter:
-    return await a_counter(storage)
-
-
-async def test_a_page_is_turned_with_what_was_typed(
-    storage: SqliteStores, counter: Counter
-) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_a_page_is_turned_with_what_was_typed(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     view = opened(approval)
     assert view["blocks"][1]["elements"][0]["action_id"] == ActionId.EDIT_PAGE
 
@@ -114,19 +110,15 @@ async def test_a_page_is_turned_with_what_was_typed(
     assert update["view"]["callback_id"] == ActionId.EDIT_MODAL
 
 
-async def test_a_page_is_turned_only_by_who_has_opened_the_whole_call(
-    storage: SqliteStores, counter: Counter
-) -> None:
-    approval = await a_long_form(storage, counter, is_read=False)
+async def test_a_page_is_turned_only_by_who_has_opened_the_whole_call(counter: Counter) -> None:
+    approval = await a_long_form(counter, is_read=False)
     await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
     assert counter.views.updated == []
 
 
-async def test_what_was_typed_on_all_pages_is_one_edit(
-    storage: SqliteStores, counter: Counter
-) -> None:
+async def test_what_was_typed_on_all_pages_is_one_edit(counter: Counter) -> None:
     counter = Counter.on(counter.office, as_it_is)
-    approval = await a_long_form(storage, counter)
+    approval = await a_long_form(counter)
     await counter.send(turning(approval, opened(approval), "1", argument_3="7"))
     second = counter.views.updated[0]["view"]
     last = [block for block in second["blocks"] if block["type"] == "input"][-1]
@@ -136,15 +128,13 @@ async def test_what_was_typed_on_all_pages_is_one_edit(
     answer = await counter.send({**payload, "type": "view_submission"})
 
     assert answer.body == ""
-    decided = await storage.approvals.get(approval.approval_id)
+    decided = await stored(counter, approval)
     edited = decided.decision.arguments if decided.decision else decided.arguments
     assert edited == {**ARGUMENTS, "f2": 7, "f119": 9}
 
 
-async def test_a_faulty_page_stays_and_says_what_is_wrong(
-    storage: SqliteStores, counter: Counter
-) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_a_faulty_page_stays_and_says_what_is_wrong(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     await counter.send(turning(approval, opened(approval), "1", argument_3="many"))
     view = counter.views.updated[0]["view"]
     assert view["blocks"][0]["type"] == "alert"
@@ -157,8 +147,8 @@ async def test_a_faulty_page_stays_and_says_what_is_wrong(
     assert "|" not in view["private_metadata"]
 
 
-async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_too_much_to_carry_is_said(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     texts = {f"t{number}": {"type": "string"} for number in range(120)}
     wide = approval.changed(
         approval_id=f"apr_{8:032x}",
@@ -166,7 +156,7 @@ async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter
         form={"type": "object", "properties": texts},
         arguments=dict.fromkeys(texts, "a"),
     )
-    await storage.approvals.insert(wide)
+    await counter.office.storage.approvals.insert(wide)
     dice = random.Random(1)  # noqa: S311 - what cannot be made small
     noise = {f"argument_{n}": dice.randbytes(700).hex() for n in range(6)}
     await counter.send(turning(wide, opened(wide), "1", **noise))
@@ -174,8 +164,8 @@ async def test_too_much_to_carry_is_said(storage: SqliteStores, counter: Counter
     assert view["blocks"][0]["text"]["text"].startswith("Too many changes for one form.")
 
 
-async def test_choices_are_searched(storage: SqliteStores, counter: Counter) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_choices_are_searched(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     answer = await counter.send(searching(approval, opened(approval), "N-14"))
     options = json.loads(answer.body)["options"]
     assert [option["text"]["text"] for option in options] == REGIONS[140:150]
@@ -185,19 +175,15 @@ async def test_choices_are_searched(storage: SqliteStores, counter: Counter) -> 
 
 
 @pytest.mark.parametrize("typed", [None, 5, {"a": 1}, "x" * 100_000])
-async def test_strange_searches_are_answered(
-    storage: SqliteStores, counter: Counter, typed: object
-) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_strange_searches_are_answered(counter: Counter, typed: object) -> None:
+    approval = await a_long_form(counter)
     answer = await counter.send(searching(approval, opened(approval), typed))
     assert answer.status == 200
     assert "options" in json.loads(answer.body)
 
 
-async def test_who_may_not_edit_turns_and_finds_nothing(
-    storage: SqliteStores, counter: Counter
-) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_who_may_not_edit_turns_and_finds_nothing(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     view = opened(approval)
     assert (await counter.send(turning(approval, view, "1", user_id=STRANGER))).status == 200
     answer = await counter.send(searching(approval, view, "", user_id=STRANGER))
@@ -205,19 +191,17 @@ async def test_who_may_not_edit_turns_and_finds_nothing(
     assert counter.views.updated == []
 
 
-async def test_a_page_that_is_none_is_refused(
-    storage: SqliteStores, counter: Counter, subtests: pytest.Subtests
-) -> None:
+async def test_a_page_that_is_none_is_refused(counter: Counter, subtests: pytest.Subtests) -> None:
     cases: list[object] = ["", "-1", "1.5", "٣", "1" * 50, None, 1, "99999"]
-    approval = await a_long_form(storage, counter)
+    approval = await a_long_form(counter)
     for page in cases:
         with subtests.test(page=page):
             await counter.send(turning(approval, opened(approval), page))
             assert counter.views.updated == []
 
 
-async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStores, counter: Counter) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_a_page_beyond_the_last_is_the_last(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     await counter.send(turning(approval, opened(approval), "999"))
     view = counter.views.updated[0]["view"]
     kept = FormDraft.read(view["private_metadata"].partition("|")[2])
@@ -225,10 +209,10 @@ async def test_a_page_beyond_the_last_is_the_last(storage: SqliteStores, counter
 
 
 async def test_a_form_that_keeps_something_else_does_nothing(
-    storage: SqliteStores, counter: Counter, subtests: pytest.Subtests
+    counter: Counter, subtests: pytest.Subtests
 ) -> None:
     cases: list[object] = [5, None, "nonsense", "|", "a.b|c"]
-    approval = await a_long_form(storage, counter)
+    approval = await a_long_form(counter)
     for kept in cases:
         with subtests.test(kept=kept):
             view = {**opened(approval), "private_metadata": kept}
@@ -236,23 +220,19 @@ async def test_a_form_that_keeps_something_else_does_nothing(
             answer = await counter.send(searching(approval, view, ""))
             assert json.loads(answer.body) == {"options": []}
             assert counter.views.updated == []
-            assert (await storage.approvals.get(approval.approval_id)).status is Status.PENDING
+            assert (await stored(counter, approval)).status is Status.PENDING
 
 
-async def test_a_search_in_what_has_no_choices_finds_none(
-    storage: SqliteStores, counter: Counter
-) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_a_search_in_what_has_no_choices_finds_none(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     payload = searching(approval, opened(approval), "", block_id="argument_1")
     assert json.loads((await counter.send(payload)).body) == {"options": []}
 
 
-async def test_a_form_that_slack_does_not_take_is_said(
-    storage: SqliteStores, counter: Counter
-) -> None:
-    approval = await a_long_form(storage, counter)
+async def test_a_form_that_slack_does_not_take_is_said(counter: Counter) -> None:
+    approval = await a_long_form(counter)
     counter.views.failing = True
     answer = await counter.send(turning(approval, opened(approval), "1"))
     assert answer.status == 200
     assert counter.views.updated == []
-    assert (await storage.approvals.get(approval.approval_id)).status is Status.PENDING
+    assert (await stored(counter, approval)).status is Status.PENDING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
@@ -13,7 +12,6 @@ from agents.models import call, say
 from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import count_pending
-from bot.slack.agent_view import PROMPTS, SuggestedPrompts
 from bot.slack.home import view
 from bot.slack.home.homes import HomeViews
 from bot.slack.home.settings import (
@@ -30,7 +28,7 @@ from bot.slack.home.state import HomeState, Shown
 from slack_sandbox.blockkit.rules import view_errors
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import ASK, TWO, an_office, asked
-from tests.unit.bot.counter_stage import Counter, sent_by
+from tests.unit.bot.counter_stage import Counter, a_form, an_event, sent_by
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, an_actor
 
 MIA = "UMIA"
@@ -46,27 +44,8 @@ async def counter(storage: SqliteStores) -> Counter:
 
 
 def opened(user: str = MIA, **changes: Any) -> dict[str, Any]:
-    event = {
-        "type": "app_home_opened",
-        "user": user,
-        "channel": "D0HOME",
-        "tab": "home",
-        "event_ts": "1525849128.000000",
-        **changes,
-    }
-    return {
-        "type": "event_callback",
-        "token": "x",
-        "team_id": "T1",
-        "enterprise_id": "E1",
-        "api_app_id": "A1",
-        "event_id": "Ev1",
-        "event_time": 1525849128,
-        "authorizations": [
-            {"enterprise_id": "E1", "team_id": "T1", "user_id": "UBOT", "is_bot": True}
-        ],
-        "event": event,
-    }
+    event = {"type": "app_home_opened", "user": user, "channel": "D0HOME", "tab": "home"}
+    return an_event() | {"event": {**event, "event_ts": "1525849128.000000", **changes}}
 
 
 def clicked(
@@ -157,15 +136,6 @@ async def test_who_may_not_decide_has_an_empty_home(counter: Counter) -> None:
     assert buttons(home)["Send me a test card"] == view.TEST
 
 
-async def test_who_asked_sees_it_as_their_own(counter: Counter) -> None:
-    home = await home_of(counter, ROSA)
-    assert texts(home)[0] == "Nothing is waiting for you"
-    assert "Requested by you" in texts(home)
-    (item,) = [text for text in texts(home) if "Pay 5 to Mia" in text]
-    assert "⏳ Needs approval · #c1" in item
-    assert buttons(home)["Open"] == ActionId.DETAILS
-
-
 async def test_who_has_voted_waits_no_more(storage: SqliteStores) -> None:
     office = await asked(storage, TWO)
     office.directory.add(MIA)
@@ -177,40 +147,12 @@ async def test_who_has_voted_waits_no_more(storage: SqliteStores) -> None:
     assert "⏳ 1 of 3 approvals" in " ".join(texts(await home_of(counter, ROSA)))
 
 
-async def test_the_right_of_somebody_else_counts_when_it_was_handed_on(counter: Counter) -> None:
-    assert "Nothing is waiting for you" in texts(await home_of(counter, ADA))
-    submitted = away(until="2027-01-20", who=ADA, by=MIA)
-    assert json.loads((await counter.send(submitted)).body or "{}") == {}
-    counter.office.clock.forward(seconds=6)
-    assert "1 waiting for you" in texts(await home_of(counter, ADA))
-
-
 def away(*, until: str | None, who: str | None, by: str = MIA) -> dict[str, Any]:
     values = {
         AWAY_UNTIL: {ActionId.VALUE: {"type": "datepicker", "selected_date": until}},
         WHO: {ActionId.VALUE: {"type": "users_select", "selected_user": who}},
     }
-    form = {
-        "id": "V1",
-        "team_id": "T1",
-        "type": "modal",
-        "callback_id": AWAY_FORM,
-        "private_metadata": "",
-        "state": {"values": values},
-        "hash": "1.x",
-    }
-    return {"type": "view_submission", **sent_by(by), "view": form}
-
-
-async def test_decided_requests_are_of_who_decided_and_of_who_asked(counter: Counter) -> None:
-    await counter.office.decide(await counter.office.the_approval(), Status.REJECTED, by=MIA)
-    lines = texts(await home_of(counter))
-    assert "Recently decided" in lines
-    assert "⛔ Pay 5 to Mia. Rejected by you · today 3:00 AM" in lines
-    assert "⛔ Pay 5 to Mia. Rejected by Mia Chen · today 8:00 AM" in texts(
-        await home_of(counter, ROSA)
-    )
-    assert "Recently decided" not in texts(await home_of(counter, BEN))
+    return a_form(AWAY_FORM, values, by)
 
 
 @pytest.mark.parametrize(
@@ -235,22 +177,6 @@ async def test_strangers_see_nothing_of_anybody(
 async def test_the_tab_of_messages_draws_nothing(counter: Counter) -> None:
     assert (await counter.send(opened(tab="messages"))).status == 200
     assert counter.views.published == []
-
-
-async def test_the_conversation_with_the_bot_offers_things_to_begin_with(counter: Counter) -> None:
-    calls: list[Mapping[str, Any]] = []
-
-    async def call(method: str, channel_id: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        calls.append({"method": method, **arguments})
-        return {"ok": True}
-
-    made = Counter.on(counter.office, prompts=SuggestedPrompts(call, ()))
-    await made.send(opened(tab="messages"))
-    (offered,) = calls
-    assert (offered["method"], offered["channel_id"]) == (PROMPTS, "D0HOME")
-    assert "thread_ts" not in offered
-    await made.send(opened(tab="messages", channel=None))
-    assert len(calls) == 1
 
 
 async def test_times_are_in_the_manner_of_the_persons_language(counter: Counter) -> None:
@@ -427,20 +353,21 @@ async def test_a_choice_that_makes_no_sense_is_none(counter: Counter, kept: obje
     assert HomeState.from_text(home["private_metadata"]) == HomeState()
 
 
-async def test_review_opens_what_shows_everything(counter: Counter) -> None:
-    home = await home_of(counter)
+def button_of_the_item(home: dict[str, Any]) -> dict[str, Any]:
     (button,) = [
         block["accessory"] for block in home["blocks"] if "Pay 5" in str(block.get("text"))
     ]
+    return dict(button)
+
+
+async def test_review_opens_what_shows_everything(counter: Counter) -> None:
+    button = button_of_the_item(await home_of(counter))
     await counter.send(clicked(button["action_id"], value=button["value"]))
     assert len(counter.views.opened) == 1
 
 
 async def test_a_click_that_does_nothing_says_why_in_a_form(counter: Counter) -> None:
-    home = await home_of(counter)
-    (button,) = [
-        block["accessory"] for block in home["blocks"] if "Pay 5" in str(block.get("text"))
-    ]
+    button = button_of_the_item(await home_of(counter))
     gone = clicked(ActionId.REJECT, BEN, value=button["value"])
     assert (await counter.send(gone)).status == 200
     form = counter.views.opened[-1]
@@ -450,31 +377,10 @@ async def test_a_click_that_does_nothing_says_why_in_a_form(counter: Counter) ->
 
 
 async def test_a_click_on_what_is_decided_says_so_in_a_form(counter: Counter) -> None:
-    home = await home_of(counter)
-    (button,) = [
-        block["accessory"] for block in home["blocks"] if "Pay 5" in str(block.get("text"))
-    ]
+    button = button_of_the_item(await home_of(counter))
     await counter.office.decide(await counter.office.the_approval(), Status.REJECTED, by=MIA)
     await counter.send(clicked(ActionId.APPROVE, value=button["value"]))
     assert counter.views.opened[-1]["title"]["text"] == "Too late"
-
-
-async def test_cards_of_one_turn_can_be_chosen_together(storage: SqliteStores) -> None:
-    two = [call("pay", {"to": "Mia", "amount": n}, id=f"c{n}") for n in (1, 2)]
-    office = an_office(storage, ONE, turns_of_model=[two, say("Paid.")])
-    office.directory.add(MIA)
-    await office.hear(ASK)
-    counter = Counter.on(office)
-    home = await home_of(counter)
-    assert buttons(home)["Choose several…"] == ActionId.BATCH
-    (batch,) = [
-        element["value"]
-        for block in home["blocks"]
-        for element in block.get("elements", [])
-        if element.get("action_id") == ActionId.BATCH
-    ]
-    await counter.send(clicked(ActionId.BATCH, value=batch))
-    assert counter.views.opened[-1]["callback_id"] == ActionId.BATCH_MODAL
 
 
 async def test_one_card_alone_cannot_be_chosen_with_others(counter: Counter) -> None:
@@ -654,9 +560,7 @@ def messages(
         QUIET_UNTIL: {ActionId.VALUE: {"type": "timepicker", "selected_time": until}},
         COPIES: {ActionId.VALUE: {"type": "checkboxes", "selected_options": cards}},
     }
-    form = away(until=None, who=None, by=by)
-    form["view"] = {**form["view"], "callback_id": MESSAGES_FORM, "state": {"values": values}}
-    return form
+    return a_form(MESSAGES_FORM, values, by)
 
 
 async def test_home_says_when_messages_come_and_its_form_changes_that(counter: Counter) -> None:
@@ -712,11 +616,6 @@ async def test_hours_that_are_none_are_told_at_their_field(
 ) -> None:
     answer = json.loads((await counter.send(messages(start, until))).body)
     assert answer["errors"] == {block: words}
-
-
-async def test_who_has_no_say_sets_no_hours(counter: Counter) -> None:
-    await counter.send(messages("22:00", "07:00", by=GUS))
-    assert await counter.office.storage.people.of("T1", [GUS]) == {}
 
 
 @pytest.mark.parametrize("start", ["25:99", 7, ["22:00"], "22:00:00"])

@@ -10,16 +10,14 @@ from slack_bolt.response import BoltResponse
 from agents.models import say
 from bot.errors import DirectoryError
 from bot.records.approval_queries import count_pending
-from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.home.state import PAGE
 from bot.slack.listeners.shortcuts import ASK_ABOUT, MY_APPROVALS
 from slack_sandbox.blockkit.rules import view_errors
-from tests.contract.builders import an_approval
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import PAY, an_office, asked
 from tests.unit.bot.counter_stage import Counter, sent_by
 from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
-from tests.unit.bot.slack.listeners.test_home import MIA, ONE, rows
+from tests.unit.bot.slack.listeners.test_home import MIA, ONE, rows, with_many
 
 THREAD = f"T1:{CHANNEL}:{ROOT}"
 
@@ -75,25 +73,11 @@ async def test_ones_approvals_open_as_a_form(storage: SqliteStores) -> None:
 
 
 async def test_of_more_than_a_page_the_form_says_how_many_there_are(storage: SqliteStores) -> None:
-    office = Office(storage, [])
-    office.directory.channels["C1"] = frozenset({ROSA, ADA})
-    group = Group(users=(ADA,))
-    stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
-    terms = Terms(rules=("pay",), stages=(stage,), groups={"sre": group})
-    for number in range(PAGE + 3):
-        approval = an_approval(
-            approval_id=f"apr_{number:032x}",
-            interrupt_id=f"{number:032x}",
-            position=number,
-            requester_id=ROSA,
-            terms=terms,
-            digest="ab" * 32,
-            created_ms=office.clock(),
-            expires_ms=office.clock() + 3_600_000,
-        )
-        await office.storage.approvals.insert(approval)
+    office = await asked(storage, ONE)
+    office.directory.add(MIA)
     counter = Counter.on(office)
-    await counter.send(everywhere(ADA))
+    await with_many(counter, PAGE + 2)
+    await counter.send(everywhere())
     (view,) = counter.views.opened
     assert view_errors(view) == []
     assert (len(view["blocks"]), view["blocks"][-1]["type"]) == (2 * PAGE + 2, "context")
@@ -174,13 +158,6 @@ async def test_guests_and_strangers_begin_nothing(counter: Counter, by: str) -> 
     assert counter.office.notices.askers == []
     assert await nothing_began(counter)
     assert told(counter)
-
-
-@pytest.mark.parametrize("text", ["", "   ", f"<@{BOT}>"])
-async def test_a_message_without_words_begins_nothing(counter: Counter, text: str) -> None:
-    await counter.send(chosen(text=text))
-    assert "no text" in told(counter)
-    assert await nothing_began(counter)
 
 
 @pytest.mark.parametrize(

@@ -158,16 +158,6 @@ async def test_it_is_not_said_that_a_message_is_lost_when_nobody_knows(
     assert "could not keep" not in down.told(ROSA)
 
 
-async def test_a_lasting_fault_is_logged_with_what_it_is(
-    counter: Counter, caplog: pytest.LogCaptureFixture
-) -> None:
-    down = with_store(counter, approvals=cast("Collection[Approval]", Failing(FULL)))
-    await down.send(a_click(await counter.office.the_approval(), ActionId.APPROVE))
-    (record,) = [r for r in caplog.records if getattr(r, "action", "") == "listener_failed"]
-    assert record.levelname == "ERROR"
-    assert "database or disk is full" in record.getMessage()
-
-
 class AwayWhispers:
     """Nothing can be put on record."""
 
@@ -191,11 +181,21 @@ async def test_a_refusal_is_on_record_before_the_acknowledgement(counter: Counte
     assert "own request" in counter.told(ROSA)
 
 
-async def test_a_database_that_is_away_is_no_fault_of_the_program(
-    counter: Counter, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("error", "level", "words"),
+    [(FULL, "ERROR", "database or disk is full"), (AWAY, "WARNING", "StoreUnavailableError")],
+    ids=["a lasting fault", "a database that is away"],
+)
+async def test_a_fault_of_the_database_is_logged_as_what_it_is(
+    counter: Counter,
+    caplog: pytest.LogCaptureFixture,
+    error: StorageError,
+    level: str,
+    words: str,
 ) -> None:
-    down = with_store(counter, approvals=cast("Collection[Approval]", Failing(AWAY)))
+    down = with_store(counter, approvals=cast("Collection[Approval]", Failing(error)))
     await down.send(a_click(await counter.office.the_approval(), ActionId.APPROVE))
-    failed = [r for r in caplog.records if getattr(r, "action", "") == "listener_failed"]
-    assert len(failed) == 1
-    assert not failed[0].exc_info
+    (record,) = [r for r in caplog.records if getattr(r, "action", "") == "listener_failed"]
+    assert record.levelname == level
+    assert words in record.getMessage()
+    assert not record.exc_info
