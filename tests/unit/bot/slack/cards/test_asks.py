@@ -22,21 +22,16 @@ from tests.unit.bot.asked import (
     answer_modal,
     choose_modal,
     details_of,
-    draft_of,
     errors_of,
     modal_of,
 )
 from tests.unit.bot.slack.cards.samples import (
     CHOICE,
-    a_call_choice,
     a_choice,
     a_feedback,
     a_form,
     a_human,
-    a_program,
     a_question,
-    a_step,
-    a_typed_question,
     asking,
     decided,
 )
@@ -55,9 +50,6 @@ def said(card: Card) -> str:
     return json.dumps(card.blocks, ensure_ascii=False)
 
 
-PICKS = ["pick_1", "pick_2", "pick_3"]
-
-
 @pytest.mark.parametrize(
     ("approval", "actions"),
     [
@@ -66,16 +58,9 @@ PICKS = ["pick_1", "pick_2", "pick_3"]
         (a_human("response"), ["respond", "more"]),
         (a_human("ignore"), ["ignore", "more"]),
         (a_human(), ["more"]),
-        (a_step(), ["approve", "reject", "edit", "more"]),
-        (a_feedback(), ["accept", "answer", "more"]),
-        (a_choice(), [*PICKS, "more"]),
-        (a_choice(replace(CHOICE, can_decline=False)), [*PICKS, "more"]),
+        (a_choice(replace(CHOICE, can_decline=False)), ["pick_1", "pick_2", "pick_3", "more"]),
         (a_choice(replace(CHOICE, multiple=True)), ["choose", "reject", "more"]),
         (a_choice(replace(CHOICE, options=())), ["reject", "more"]),
-        (a_call_choice(), [*PICKS, "reject", "more"]),
-        (a_form(), ["answer", "reject", "more"]),
-        (a_typed_question(), ["answer", "more"]),
-        (a_program(), ["more"]),
     ],
 )
 def test_buttons(approval: Approval, actions: list[str]) -> None:
@@ -141,22 +126,6 @@ def value(index: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("ask", "values", "ids"),
-    [
-        (CHOICE, state(selected_option=value("1")), ["b"]),
-        (
-            replace(CHOICE, multiple=True),
-            state(selected_options=[value("2"), value("0")]),
-            ["a", "c"],
-        ),
-    ],
-)
-def test_choice_is_read(ask: AnswerForm, values: dict[str, Any], ids: list[str]) -> None:
-    draft = draft_of(a_choice(ask), ActionId.CHOOSE_MODAL, values)
-    assert draft.answer == {"selected": ids}
-
-
-@pytest.mark.parametrize(
     "values",
     [
         {},
@@ -199,14 +168,6 @@ def test_form_that_cannot_be_made() -> None:
     assert actions_of(card) == ["reject", "more"]
     assert "can't be answered here" in said(card)
     assert "can't be answered here" in json.dumps(answer_modal(broken))
-
-
-def test_what_is_too_long_to_be_shown_is_not_accepted() -> None:
-    long = {"content": "x" * 400_000}
-    assert actions_of(draw(a_feedback().changed(arguments=long))) == ["more"]
-    assert actions_of(draw(a_step().changed(arguments=long))) == ["reject", "more"]
-    human = a_human("accept", "ignore", "response").changed(arguments=long)
-    assert actions_of(draw(human)) == ["ignore", "more"]
 
 
 def test_long_feedback_can_be_opened() -> None:

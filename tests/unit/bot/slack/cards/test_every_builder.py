@@ -10,12 +10,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from babel import Locale
 
-from bot.approvals.comments import with_answer
+from bot.approvals.comments import AGENT, with_answer
 from bot.approvals.overview import GrantWithOrigin, HomeData
 from bot.errors import InvalidInputError
 from bot.layout.action_ids import ActionId
 from bot.layout.blocks import Block, Card
 from bot.ports.people import Person
+from bot.ports.threads import BatchWords
 from bot.questions.drawing import OpenModal, drawn_question
 from bot.records.approval import (
     Approval,
@@ -27,9 +28,11 @@ from bot.records.approval import (
     Kind,
     Said,
     Status,
+    StoredBatch,
     StoredEdits,
 )
 from bot.slack.cards.batch import batch_modal
+from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.break_glass import override_modal
 from bot.slack.cards.card_for import card_for
 from bot.slack.cards.grants import grant_modal
@@ -76,7 +79,9 @@ ODD = f"*{WORD}* <!channel> :x: <http://e|l> _{WORD}_ `{WORD}`"
 READER = TimeReader(ZoneInfo("UTC"), Locale("en"), DECIDED)
 NAMES = ShownNames(people={"U0ROSA": ODD, "U0BEN": ODD, "U0ADA": ODD}, channels={"C1": f"#{ODD}"})
 SAID = (Said(by="U0ROSA", text=ODD, at_ms=1),)
-ASKED = Comment(by="U0ADA", text=ODD, at_ms=1)
+LONG = f"{ODD} \u202e\u200b\x00 {'long ' * 4_000}"
+ASKED = Comment(by="U0ADA", text=LONG, at_ms=1)
+TO_AGENT = Comment(by="U0ADA", text=ODD, at_ms=1, ts="1.2", to=AGENT)
 BASES = {
     "call": an_approval(),
     "doubt": an_approval(kind=Kind.DOUBT),
@@ -94,12 +99,15 @@ def odd(approval: Approval) -> Approval:
     vote = CastVote(by="U0ADA", choice="approve", at_ms=1, digest=approval.digest, note=ODD)
     arguments = approval.arguments
     return approval.changed(
-        title=ODD,
+        title=LONG,
         why=ODD,
         preview=ODD,
         asked_again=ODD,
         arguments={**arguments, ODD: ODD, "to": [ODD], "questions": [ODD, ODD]},
-        dialog=(with_answer(ASKED, by="U0ROSA", text=ODD, ts="1.1"),),
+        dialog=(
+            with_answer(ASKED, by="U0ROSA", text=LONG, ts="1.1"),
+            with_answer(TO_AGENT, by=AGENT, text=ODD, ts=AGENT),
+        ),
         said=SAID,
         votes=(vote,),
         edits=StoredEdits(by="U0ADA"),
@@ -140,15 +148,19 @@ def messages_of(approval: Approval) -> Iterator[Card]:
         nudge_text(open_to_all, "escalation", []),
         line_card(approval, ["U0BEN"], link=LINK),
     )
-    yield question_message(approval, by="U0ADA", text=ODD, mentions=["U0ROSA"], link=LINK)
+    yield question_message(approval, by="U0ADA", text=LONG, mentions=["U0ROSA"], link=LINK)
     yield question_message(approval, by="U0ADA", text=ODD, mentions=(), link=LINK)
     yield closed_question(approval, by="U0ADA", text=ODD, is_answered=True)
     yield from (choice_card("Our words", [approval]), withdrawal_card("Our words", [approval]))
     yield root_card(approval, who="Our words", link=LINK)
     yield admin_card(approval.changed(stuck="our words"), by="U0ADA", text=ODD, link=LINK)
+    words = BatchWords(title=ODD, rest=ODD)
+    one = approval.changed(batch=StoredBatch(owner_id=approval.approval_id))
+    yield batch_card([one, one, *ended(one)], words, approvers_text="<@U0BEN>")
     for over in ended(approval):
         yield card_for(over, approvers_text="")
         yield from (concluded_text(over, link=LINK), root_card(over, who="", link=LINK))
+    yield batch_card([*ended(one)], words, approvers_text="")
     done = decided(approval, Status.APPROVED, emergency=Emergency(what=ODD, why_now=ODD))
     yield from (alert_card(done, link=LINK), summary_card([*ended(approval)]))
     grant = GRANT.changed(vary=(ODD,), tool=ODD, agent=ODD)

@@ -20,7 +20,6 @@ from tests.unit.bot.slack.cards.samples import (
     LINK,
     a_call_choice,
     a_form,
-    a_step,
     an_approval,
     decided,
 )
@@ -77,12 +76,6 @@ def test_details_of_an_edited_call_are_those_of_what_ran() -> None:
     said = shown(details_of(edited())["blocks"])
     assert NEW in said
     assert "1.4.2" not in said.replace("You asked me to bring 1.4.2 to production.", "")
-
-
-def test_the_title_of_a_step_holds_whatever_its_state_became() -> None:
-    step = decided(a_step(), Status.APPROVED, arguments={"amount": 7})
-    assert what_runs(step).title == a_step().title
-    assert what_runs(step).arguments == {"amount": 7}
 
 
 @pytest.mark.parametrize("status", [Status.REJECTED, Status.EXPIRED, Status.CANCELLED])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
-from bot.layout.blocks import Card
 from slack_sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
 from tests.unit.bot.slack.cards.samples import CARDS, FOLDER, MODALS, NAMES, sample
 
@@ -55,19 +53,3 @@ def test_modal_is_taken_by_slack(name: str) -> None:
     view = MODALS[name]()
     assert view_errors(view) == []
     assert View(**view).to_dict()["type"] == "modal"
-
-
-@pytest.mark.parametrize("name", sorted(set(CARDS) - MESSAGES))
-def test_only_pending_cards_have_buttons(name: str) -> None:
-    has_row = any(block["type"] == "actions" for block in CARDS[name]().blocks)
-    assert has_row == ("pending" in name)
-
-
-@pytest.mark.parametrize("name", sorted(CARDS))
-def test_nothing_of_a_card_reads_emoji_from_text(name: str) -> None:
-    assert '"emoji": true' not in dumped(CARDS[name]())
-
-
-def dumped(card: Card) -> str:
-    made: dict[str, Any] = {"text": card.text, "blocks": card.blocks}
-    return json.dumps(made)

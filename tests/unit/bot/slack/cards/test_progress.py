@@ -134,12 +134,9 @@ def test_each_stage_but_the_last_says_that_another_follows(
         assert ("Then: <@UMIA>" in shown) == (stage < count - 1)
 
 
-def test_a_note_is_masked_and_no_markup() -> None:
+def test_a_note_is_masked() -> None:
     card = drawn(under(TERMS, a_vote("UADA", "sre", note="password: hunter2 <!here>")))
     assert "hunter2" not in card
-    blocks = card_for(under(TERMS, a_vote("UADA", "sre", note="<!here>")), approvers_text="").blocks
-    parsed = [text for text in _texts(blocks) if text.get("type") == "mrkdwn"]
-    assert all("<!here>" not in str(text) for text in parsed)
 
 
 def test_a_rejection_that_does_not_suffice_is_said() -> None:
@@ -160,14 +157,3 @@ def test_reasons_are_wanted_as_the_rule_says() -> None:
     assert wants_reason(under(terms), rejects=False)
     assert not wants_reason(under(terms), rejects=True)
     assert not wants_reason(under(terms, kind=Kind.QUESTION), rejects=False)
-
-
-def _texts(node: object) -> list[dict[str, object]]:
-    match node:
-        case dict():
-            inner = [text for value in node.values() for text in _texts(value)]
-            return [node, *inner]
-        case list():
-            return [text for value in node for text in _texts(value)]
-        case _:
-            return []

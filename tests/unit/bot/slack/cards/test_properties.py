@@ -25,11 +25,17 @@ from bot.slack.cards.approval import describe
 from bot.slack.cards.card_for import card_for, shows_all
 from bot.slack.cards.details import details_modal, fits_details
 from bot.slack.cards.review import FormReader, review_modal
-from bot.slack.side_messages.reminders import concluded_text, line_card, nudge_text
 from slack_sandbox.blockkit.rules import UPDATE_TEXT, message_errors, text_characters, view_errors
-from tests.support.named import with_backups
 from tests.unit.bot.asked import details_of, edit_modal, form_of, review_pages
-from tests.unit.bot.slack.cards.samples import LINK, a_doubt, a_form, a_human, an_approval, decided
+from tests.unit.bot.slack.cards.samples import (
+    a_doubt,
+    a_feedback,
+    a_form,
+    a_human,
+    a_step,
+    an_approval,
+    decided,
+)
 
 NASTY = (
     "<!channel>",
@@ -129,21 +135,6 @@ approvals = st.builds(
     expires_ms=st.integers(-10, 10**18),
 )
 quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
-SYMBOLS = {
-    "bell",
-    "mega",
-    "zzz",
-    "hourglass_flowing_sand",
-    "white_check_mark",
-    "no_entry",
-    "alarm_clock",
-    "leftwards_arrow_with_hook",
-    "fast_forward",
-    "black_square_for_stop",
-    "warning",
-    "+1",
-    "speech_balloon",
-}
 OURS = {"<@U0ROSA>", "<@W0GRID>", "<@U0BEN>"}
 
 shorts = st.text("az AZ09-_.,:;'!@#xo+=\"\\&<{[•é\n\t\u200b", max_size=50) | st.sampled_from(
@@ -224,32 +215,6 @@ def test_modals_are_safe(approval: Approval) -> None:
 
 
 @quick
-@given(
-    approval=approvals,
-    kind=st.sampled_from(["reminder", "escalation", "mention", "handover", "snooze_over", "quiet"]),
-    link=st.sampled_from(["", LINK]) | texts,
-)
-def test_nudge_is_safe(approval: Approval, kind: str, link: str) -> None:
-    check_beside(nudge_text(approval, kind, ["U0BEN", "<!channel>", "channel"], link=link))
-    check_beside(line_card(approval, ["U0BEN", "<!channel>"], link=link))
-    open_to_all = with_backups(approval, "U0BEN", "channel")
-    check_beside(
-        nudge_text(open_to_all, "escalation", ["U0BEN", "<!channel>", "channel"], link=link)
-    )
-
-
-@quick
-@given(
-    approval=approvals,
-    status=st.sampled_from([status for status in Status if status is not Status.PENDING]),
-    by=st.sampled_from(["U0BEN", "", "<!here>"]),
-    title=texts,
-)
-def test_concluded_nudge_is_safe(approval: Approval, status: Status, by: str, title: str) -> None:
-    check_beside(concluded_text(decided(approval, status, by=by, title=title), link=LINK))
-
-
-@quick
 @given(text=texts | st.lists(texts, max_size=12).map("\n".join))
 def test_reply_is_safe_and_short(text: str) -> None:
     for card in reply_cards(text):
@@ -296,8 +261,10 @@ HUGE = {"data": "x" * 400_000}
             {ActionId.RESPOND, ActionId.IGNORE},
         ),
         (a_doubt(arguments=HUGE), {ActionId.RAN, ActionId.GIVE_UP, ActionId.AGAIN}),
+        (a_feedback().changed(arguments={"content": "x" * 400_000}), set()),
+        (a_step().changed(arguments=HUGE), {ActionId.REJECT}),
     ],
-    ids=["missing arguments", "yes or skip", "answer or skip", "doubt"],
+    ids=["missing arguments", "yes or skip", "answer or skip", "doubt", "feedback", "step"],
 )
 def test_what_cannot_be_shown_keeps_the_answers_that_agree_to_nothing(
     approval: Approval, left: set[ActionId]
@@ -346,24 +313,6 @@ def check(card: Card) -> None:
     assert len(card.text) < UPDATE_TEXT
     check_mrkdwn(card.text)
     check_parts(card.blocks)
-
-
-def check_beside(card: Card) -> None:
-    """The same, of a message that mentions people, has symbols of ours, and links to a card."""
-    ours = {"user": ("user_id", {"U0BEN"}), "link": ("url", {LINK}), "emoji": ("name", SYMBOLS)}
-    rich = [block for block in card.blocks if block["type"] == "rich_text"]
-    elements = [section for block in rich for section in block["elements"]]
-    for element in elements:
-        parts = element.get("elements", [])
-        for part in parts:
-            field, allowed = ours.get(part["type"], ("type", {"text", "date"}))
-            assert part[field] in allowed
-        element["elements"] = [
-            {"type": "text", "text": part["text"]} if part["type"] == "link" else part
-            for part in parts
-            if part["type"] not in {"user", "emoji"}
-        ]
-    check(card)
 
 
 def check_parts(blocks: list[dict[str, Any]]) -> None:

@@ -12,12 +12,10 @@ import pytest
 from bot.approvals.due.thread_reactions import STARTS, WAITS
 from bot.errors import DeliveryError
 from bot.layout.blocks import Card
-from bot.records.approval import Approval, Decision, Execution, ExecutionState, Status
+from bot.records.approval import Approval, Decision, Status
 from bot.slack.calls import Putting
 from bot.slack.destinations import Spot
 from bot.slack.messages.reactions import SlackReactions
-from bot.slack.side_messages.notices import root_card
-from slack_sandbox.blockkit.rules import message_errors
 from tests.unit.bot.slack.cards.samples import an_approval
 
 
@@ -109,6 +107,7 @@ async def test_without_the_scope_one_line_in_the_channel_is_edited_at_the_end() 
     signs = SlackReactions(slack)
     await signs.put(an_approval(approvers=("U0ADA",)), WAITS)
     assert "needs approval" in slack.lines["1.0"].text
+    assert "'url': 'https://acme.example/p1'" in str(slack.lines["1.0"].blocks)
     await signs.put(rejected(), "rejected", was=WAITS, look_first=True)
     assert "Rejected by <@U0ADA>" in slack.lines["1.0"].text
     assert len(slack.lines) == len(slack.calls) == 1  # it is not asked for again
@@ -136,15 +135,3 @@ async def test_no_line_stands_where_a_card_does(changes: dict[str, Any]) -> None
 def rejected() -> Approval:
     decision = Decision(status=Status.REJECTED, by="U0ADA", at_ms=1_000)
     return an_approval(approvers=("U0ADA",)).changed(status=Status.REJECTED, decision=decision)
-
-
-def test_what_others_wrote_is_no_markup_in_the_line() -> None:
-    evil = rejected().changed(title="<!channel> *now* <https://evil.example|here>")
-    run = Execution(state=ExecutionState.ENDED, at_ms=2_000)
-    for approval in (evil, evil.changed(decision=None), evil.changed(execution=run)):
-        card = root_card(approval, who="@Ada", link="https://acme.example/p1")
-        assert not message_errors({"blocks": card.blocks, "text": card.text})
-        assert "<!channel>" not in card.text
-        assert "evil" not in str(card.blocks[0])
-        (title,) = card.blocks[1]["elements"][0]["elements"]
-        assert (title["type"], title["url"]) == ("link", "https://acme.example/p1")

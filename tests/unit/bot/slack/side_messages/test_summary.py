@@ -98,17 +98,3 @@ def test_of_many_the_newest_are_named_and_the_others_counted() -> None:
     assert len(symbols(card)) == 20
     assert card.text == "Summary: 50 ran."
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
-
-
-def test_nothing_of_a_title_is_live() -> None:
-    card = summary_card(
-        [
-            approval.changed(title="*a* <!channel> :x: <http://e|l> <@U0EVE> `c`")
-            for approval in (ran(), ran(), ran())
-        ]
-    )
-    assert "<!channel>" not in card.text
-    assert all(
-        "<!channel>" not in str(block) for block in card.blocks if block["type"] != "rich_text"
-    )
-    assert "<!channel>" in seen(card)
