@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, ClassVar
+
+from slack_sdk.errors import SlackApiError
 
 from bot.errors import DeliveryError, DirectoryError
 from bot.ports.notifier import NO_OFFER, Began, Begins, Items, Newest, Offer
@@ -41,6 +44,23 @@ class FakeClock:
         self.now_ms += step_ms
         if self._is_following:
             self._ahead_ms += step_ms
+
+
+@dataclass
+class SleepingClock(FakeClock):
+    """Goes on when somebody sleeps."""
+
+    slept: list[float] = field(default_factory=list)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 3))
+        self.forward(seconds=seconds)
+
+
+def slack_error(error: str, *, status: int = 200, **headers: object) -> SlackApiError:
+    """An answer of Slack that is none."""
+    response = SimpleNamespace(status_code=status, headers=headers, get={"error": error}.get)
+    return SlackApiError("failed", response)  # type: ignore[no-untyped-call] # not typed there
 
 
 @dataclass

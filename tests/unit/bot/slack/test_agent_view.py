@@ -61,33 +61,27 @@ async def test_a_session_has_a_title_and_ends() -> None:
     ]
 
 
-async def test_a_session_without_a_title_names_none() -> None:
-    line = Line()
-    await AgentSessions(line).begin(THREAD, title="")
-    assert "title" not in line.calls[0][1]
-
-
 async def test_an_end_that_is_too_soon_is_tried_again() -> None:
     wait = DeliveryError(SESSION, "ratelimited", retry_after=timedelta(seconds=3))
     assert await AgentSessions(Line(wait)).end(THREAD) == 3
 
 
-@pytest.mark.parametrize("reason", ["unknown_method", "missing_scope"])
-async def test_what_a_workspace_does_not_have_is_asked_for_once(reason: str) -> None:
+@pytest.mark.parametrize(
+    ("reason", "calls"),
+    [
+        ("unknown_method", 1),
+        ("missing_scope", 1),
+        ("not_allowed_token_type", 1),
+        ("internal_error", 3),
+    ],
+)
+async def test_what_a_workspace_does_not_have_is_asked_for_once(reason: str, calls: int) -> None:
     line = Line(DeliveryError(SESSION, reason))
     sessions = AgentSessions(line)
-    await sessions.begin(THREAD, title="")
+    for _ in range(2):
+        await sessions.begin(THREAD, title="")
     assert await sessions.end(THREAD) == 0
-    await sessions.begin(THREAD, title="")
-    assert len(line.calls) == 1
-
-
-async def test_what_fails_once_is_tried_the_next_time() -> None:
-    line = Line(DeliveryError(SESSION, "internal_error"))
-    sessions = AgentSessions(line)
-    await sessions.begin(THREAD, title="")
-    await sessions.begin(THREAD, title="")
-    assert len(line.calls) == 2
+    assert len(line.calls) == calls
 
 
 async def test_prompts_are_those_of_the_agents_and_who_they_are() -> None:

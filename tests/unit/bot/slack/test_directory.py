@@ -6,20 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
 import pytest
 from aiohttp import web
-from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DirectoryError
 from bot.slack.directory import MAX_KEPT, PAGE, LookupCache, SlackDirectory
 from bot.slack.ratelimit import SLACK_LIMITS, Pacer
 from bot.words import say
-from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock, SleepingClock, slack_error
 
 
 @dataclass
@@ -33,15 +32,10 @@ class Client:
 
     answers: dict[str, list[object]]
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    slept: list[float] = field(default_factory=list)
-    pace: FakeClock = field(default_factory=FakeClock)
+    pace: SleepingClock = field(default_factory=SleepingClock)
     is_called: asyncio.Event = field(default_factory=asyncio.Event)
     is_open: asyncio.Event | None = None
     """What every call waits for; None to answer at once."""
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(round(seconds, 3))
-        self.pace.forward(seconds=seconds)
 
     async def api_call(self, method: str, *, params: dict[str, Any]) -> Answer:
         self.calls.append((method, params))
@@ -63,7 +57,7 @@ def a_directory(**answers: object) -> tuple[SlackDirectory, Client, FakeClock]:
         cast(AsyncWebClient, client),
         team_id="T1",
         clock=clock,
-        pacer=Pacer(client.pace, client.sleep),
+        pacer=Pacer(client.pace, client.pace.sleep),
     )
     return made, client, clock
 
@@ -116,16 +110,6 @@ async def test_a_person_of_an_organisation_is_at_home_in_each_of_its_workspaces(
     assert not person.is_external
     assert (person.team_id, person.enterprise_id) == ("T1", "E1")
     assert person.own_team_id == "T2"
-
-
-async def test_members_of_all_pages() -> None:
-    pages: list[object] = [
-        {"members": ["U1", "U2"], "response_metadata": {"next_cursor": "more"}},
-        {"members": ["U3"], "response_metadata": {"next_cursor": ""}},
-    ]
-    directory, client, _ = a_directory(conversations_members=pages)
-    assert await directory.channel_members("C1") == {"U1", "U2", "U3"}
-    assert [params["cursor"] for _, params in client.calls] == ["", "more"]
 
 
 async def test_a_failure_on_the_second_page_is_a_failure() -> None:
@@ -268,7 +252,9 @@ async def test_who_is_not_on_the_list_is_looked_up_alone() -> None:
 
 
 async def test_a_list_that_fails_keeps_nobody_from_being_looked_up() -> None:
-    directory, _, _ = a_directory(users_info=a_user(), users_list=refused(200, "fatal_error"))
+    directory, _, _ = a_directory(
+        users_info=a_user(), users_list=slack_error("fatal_error", status=200)
+    )
     assert [(await directory.person(user_id)).name for user_id in CROWD[:6]] == ["Ada"] * 6
 
 
@@ -289,15 +275,10 @@ async def test_i13_a_list_from_before_an_event_says_nothing_of_that_person() -> 
     assert (await directory.person(CROWD[3])).is_deleted
 
 
-def refused(status: int, error: str = "x", **headers: str) -> SlackApiError:
-    response = SimpleNamespace(status_code=status, headers=headers, get={"error": error}.get)
-    return SlackApiError("no", response)  # type: ignore[no-untyped-call]
-
-
 PASSING: list[tuple[object, float]] = [
-    (refused(503), 0.2),
-    (refused(200, "internal_error"), 0.2),
-    (refused(429, "ratelimited", **{"Retry-After": "1"}), 1.0),
+    (slack_error("x", status=503), 0.2),
+    (slack_error("internal_error", status=200), 0.2),
+    (slack_error("ratelimited", status=429, **{"Retry-After": "1"}), 1.0),
     (aiohttp.ClientConnectionError(), 0.2),
 ]
 
@@ -306,15 +287,15 @@ PASSING: list[tuple[object, float]] = [
 async def test_a_fault_that_passes_refuses_nobody(fault: object, pause: float) -> None:
     directory, client, _ = a_directory(users_info=[fault, a_user()])
     assert (await directory.person("UADA")).name == "Ada"
-    assert client.slept == [pause]
+    assert client.pace.slept == [pause]
 
 
 @pytest.mark.parametrize(
     ("fault", "calls"),
     [
-        (refused(503), 3),
-        (refused(429, "ratelimited", **{"Retry-After": "30"}), 1),
-        (refused(200, "missing_scope"), 1),
+        (slack_error("x", status=503), 3),
+        (slack_error("ratelimited", status=429, **{"Retry-After": "30"}), 1),
+        (slack_error("missing_scope", status=200), 1),
         (TimeoutError(), 1),
     ],
 )
@@ -337,7 +318,7 @@ async def test_memory_is_bounded() -> None:
 
 
 FAULTS: list[object] = [
-    SlackApiError("no", {"ok": False, "error": "internal_error"}),  # type: ignore[no-untyped-call]
+    slack_error("internal_error"),
     SlackClientError(),
     aiohttp.ClientConnectionError(),
     ConnectionResetError(),
@@ -415,7 +396,7 @@ async def test_slacks_limit_is_kept_and_the_person_is_told_when_to_ask_again() -
 
 
 async def test_retry_after_is_obeyed_however_long() -> None:
-    slow_down = refused(429, "ratelimited", **{"Retry-After": "1800"})
+    slow_down = slack_error("ratelimited", status=429, **{"Retry-After": "1800"})
     directory, client, _ = a_directory(usergroups_list=[slow_down, groups(S1=["U1"])])
     for _ in range(3):
         with pytest.raises(DirectoryError) as raised:
@@ -432,10 +413,6 @@ class Proxy:
 
     url: str = ""
     answer: web.Response = field(default_factory=web.Response)
-
-
-async def no_pause(_: float) -> None:
-    """Nobody waits in tests."""
 
 
 @pytest.fixture
@@ -470,16 +447,14 @@ async def test_a_proxy_that_answers_for_slack(
 ) -> None:
     proxy.answer = web.Response(status=status, content_type=kind, text=body)
     client = AsyncWebClient(token="xoxb-test", base_url=proxy.url, timeout=2, retry_handlers=[])
-    directory = SlackDirectory(
-        client, team_id="T1", clock=FakeClock(), pacer=Pacer(FakeClock(), no_pause)
-    )
+    time = SleepingClock()
+    directory = SlackDirectory(client, team_id="T1", clock=time, pacer=Pacer(time, time.sleep))
     with pytest.raises(DirectoryError):
         await directory.person("UADA")
 
 
 async def test_somebody_whom_slack_does_not_know_is_nobody_of_ours() -> None:
-    unknown = SlackApiError("no", {"ok": False, "error": "user_not_found"})  # type: ignore[no-untyped-call]
-    directory, _, _ = a_directory(users_info=unknown)
+    directory, _, _ = a_directory(users_info=slack_error("user_not_found"))
     person = await directory.person("U0GHOST")
     assert person.is_external
     assert person.team_id == ""
@@ -507,10 +482,3 @@ async def test_a_channel_of_another_shape(answer: dict[str, object]) -> None:
     directory, _, _ = a_directory(conversations_info=answer)
     with pytest.raises(DirectoryError):
         await directory.channel_name("C1")
-
-
-async def test_many_messages_of_one_moment_ask_for_the_channels_name_once() -> None:
-    directory, client, _ = a_directory(conversations_info={"channel": {"name": "finance"}})
-    names = await asyncio.gather(*(directory.channel_name("C1") for _ in range(5)))
-    assert names == ["finance"] * 5
-    assert len(client.calls) == 1

@@ -13,23 +13,9 @@ from hypothesis import given, settings, strategies as st
 
 from bot.clock import milliseconds
 from bot.slack.ratelimit import MARGIN, SLACK_LIMITS, Limit, Pacer, TooSoonError
+from tests.support.fakes import START_MS, SleepingClock
 
 HOUR = timedelta(hours=1)
-
-
-@dataclass
-class Time:
-    """A clock that goes on when somebody sleeps."""
-
-    now_ms: int = 1_000_000
-    slept: list[float] = field(default_factory=list)
-
-    def __call__(self) -> int:
-        return self.now_ms
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now_ms += round(seconds * 1_000)
 
 
 @dataclass
@@ -54,17 +40,17 @@ async def times(pacer: Pacer, calls: Iterable[tuple[str, str]]) -> list[int]:
 
 
 async def test_a_burst_then_one_a_second() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     left = await times(pacer, [("chat.postMessage", "C1")] * 9)
-    assert left[0] == left[1] == left[2] == 1_000_000
+    assert left[0] == left[1] == left[2] == START_MS
     per_window = milliseconds(timedelta(seconds=3) + MARGIN)
     assert all(after - before >= per_window for before, after in zip(left, left[3:], strict=False))
-    assert left[8] == 1_000_000 + 2 * per_window
+    assert left[8] == START_MS + 2 * per_window
 
 
 async def test_whether_a_call_could_leave_is_told_and_takes_no_slot() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     for _ in range(3):
         assert pacer.is_free("chat.postMessage", "C1")
@@ -77,7 +63,7 @@ async def test_whether_a_call_could_leave_is_told_and_takes_no_slot() -> None:
 
 
 async def test_the_limit_of_a_method_counts_for_all_channels() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     left = await times(pacer, [("chat.update", f"C{number}") for number in range(51)])
     assert left[49] == left[0]
@@ -85,14 +71,14 @@ async def test_the_limit_of_a_method_counts_for_all_channels() -> None:
 
 
 async def test_what_has_no_limit_is_not_paced() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     await times(pacer, [("views.open", "")] * 500)
     assert time.slept == []
 
 
 async def test_a_slot_too_far_away_is_not_taken() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     await times(pacer, [("chat.postMessage", "C1")] * 3)
     with pytest.raises(TooSoonError) as raised:
@@ -103,7 +89,7 @@ async def test_a_slot_too_far_away_is_not_taken() -> None:
 
 
 async def test_a_hold_stops_the_channel_and_no_other() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     pacer.hold("chat.postMessage", "C1", timedelta(seconds=30))
     pacer.hold("chat.postMessage", "C1", timedelta(seconds=2))  # a shorter one changes nothing
@@ -115,7 +101,7 @@ async def test_a_hold_stops_the_channel_and_no_other() -> None:
 
 
 async def test_a_hold_of_a_method_stops_it_everywhere() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     pacer.hold("chat.update", "C1", timedelta(seconds=30))
     pacer.hold("users.info", "", timedelta(seconds=30))
@@ -125,7 +111,7 @@ async def test_a_hold_of_a_method_stops_it_everywhere() -> None:
 
 
 async def test_a_hold_reaches_those_who_wait_already() -> None:
-    time, pause = Time(), Pause()
+    time, pause = SleepingClock(), Pause()
     pacer = Pacer(time, pause.sleep)
     await times(pacer, [("chat.postMessage", "C1")] * 3)
     waiting = asyncio.create_task(
@@ -140,7 +126,7 @@ async def test_a_hold_reaches_those_who_wait_already() -> None:
 
 
 async def test_who_gives_up_leaves_the_slot_to_the_next() -> None:
-    time, pause = Time(), Pause()
+    time, pause = SleepingClock(), Pause()
     pacer = Pacer(time, pause.sleep)
     await times(pacer, [("chat.postMessage", "C1")] * 3)
     waiting = asyncio.create_task(pacer.slot("chat.postMessage", "C1", patience=HOUR))
@@ -154,7 +140,7 @@ async def test_who_gives_up_leaves_the_slot_to_the_next() -> None:
 
 
 async def test_channels_that_are_quiet_are_forgotten() -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep, limits={"m": (Limit(most=1, per_channel=True),)})
     for number in range(3_000):
         await pacer.slot("m", f"C{number}", patience=timedelta(0))
@@ -176,7 +162,7 @@ async def test_channels_that_are_quiet_are_forgotten() -> None:
 )
 @settings(deadline=None)
 def test_no_window_ever_has_too_many(calls: list[tuple[str, str, int]]) -> None:
-    time = Time()
+    time = SleepingClock()
     pacer = Pacer(time, time.sleep)
     left: list[tuple[str, str, int]] = []
 

@@ -9,7 +9,7 @@ import io
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 
 import aiohttp
@@ -40,18 +40,6 @@ def a_bolt() -> AsyncApp:
     return bolt_app(slack)
 
 
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as opened:
-        yield opened
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
-
-
 async def test_alive_whatever_is_missing(
     stack: AsyncExitStack, session: aiohttp.ClientSession
 ) -> None:
@@ -64,12 +52,6 @@ async def test_alive_whatever_is_missing(
     async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
         assert answer.status == 503
         assert await answer.json() == {"ok": False, "missing": "the database does not answer"}
-
-
-async def test_ready(stack: AsyncExitStack, session: aiohttp.ClientSession) -> None:
-    port = await serve(web_app(None, nothing_missing), host="127.0.0.1", port=0, stack=stack)
-    async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
-        assert (answer.status, await answer.json()) == (200, {"ok": True, "missing": ""})
 
 
 async def test_socket_mode_has_no_path_for_slack(
@@ -85,19 +67,6 @@ async def test_a_port_in_use_is_a_sentence(stack: AsyncExitStack) -> None:
     with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1:{port}") as raised:
         await serve(web_app(None, nothing_missing), host="127.0.0.1", port=port, stack=stack)
     assert raised.value.variable == "COUNTERSIGN_PORT"
-
-
-async def test_a_host_that_is_not_ours(stack: AsyncExitStack) -> None:
-    with pytest.raises(SettingsError, match=r"cannot listen on 192\.0\.2\.1"):
-        await serve(web_app(None, nothing_missing), host="192.0.2.1", port=0, stack=stack)
-
-
-async def test_closing_the_stack_frees_the_port() -> None:
-    async with AsyncExitStack() as first:
-        port = await serve(web_app(None, nothing_missing), host="127.0.0.1", port=0, stack=first)
-    async with AsyncExitStack() as second:
-        app = web_app(None, nothing_missing)
-        assert await serve(app, host="127.0.0.1", port=port, stack=second) == port
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import json
 import socket
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import cast
 from urllib.parse import urlencode, urlsplit
@@ -20,11 +19,11 @@ from slack_bolt.response import BoltResponse
 from bot.http.server import serve
 from bot.layout.action_ids import ActionId
 from bot.observability.events import nobody
-from bot.records.approval import Status
 from bot.slack.app import answering
 from bot.slack.intake.http import SLACK_PATH, web_app
 from bot.tasks import Tasks
 from tests.unit.bot.counter_stage import Counter, a_click, is_untouched, signed
+from tests.unit.bot.slack.intake.test_http import nothing_missing
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -43,41 +42,11 @@ def proof_of(body: str, kind: str = FORM) -> dict[str, str]:
     }
 
 
-async def is_ready() -> str:
-    return ""
-
-
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as opened:
-        yield opened
-
-
 @pytest.fixture
 async def url(counter: Counter, stack: AsyncExitStack) -> str:
-    app = web_app(counter.bolt, is_ready)
+    app = web_app(counter.bolt, nothing_missing)
     port = await serve(app, host="127.0.0.1", port=0, stack=stack)
     return f"http://127.0.0.1:{port}{SLACK_PATH}"
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=20)) as opened:
-        yield opened
-
-
-async def test_a_signed_click_is_decided(
-    counter: Counter, url: str, session: aiohttp.ClientSession
-) -> None:
-    approval = await counter.office.the_approval()
-    body = a_form(a_click(approval, ActionId.APPROVE))
-    async with session.post(url, data=body, headers=proof_of(body)) as answer:
-        assert (answer.status, await answer.text()) == (200, "")
-        assert answer.content_type == "text/plain"
-    decided = await counter.office.storage.approvals.get(approval.approval_id)
-    assert decided.status is Status.APPROVED
-    await counter.office.queue.run()
-    assert counter.office.ran == [("pay", ("Mia", 5, "card"))]
 
 
 async def test_a_click_that_was_signed_for_another_body_is_refused(
@@ -192,7 +161,7 @@ class Spawning:
 
     async def serve(self, stack: AsyncExitStack) -> str:
         app = web_app(
-            cast(AsyncApp, self), is_ready, answering=lambda: answering(self.tasks, nobody)
+            cast(AsyncApp, self), nothing_missing, answering=lambda: answering(self.tasks, nobody)
         )
 
         async def on_prepare(*_: object) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from types import SimpleNamespace
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliveryError
@@ -21,15 +18,17 @@ from bot.records.messages import Post
 from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
-from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock, slack_error
 from tests.unit.bot.slack.messages.test_notifier import (
     REMINDER,
     Scene,
     a_pacer,
-    a_scene,
     reading,
+    scene,
     yes,
 )
+
+__all__ = ["scene"]
 
 
 @dataclass
@@ -44,12 +43,6 @@ class Gate:
         self.waiting.set()
         await self.opened.wait()
         self.now_ms += round(seconds * 1_000)
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    async with a_scene() as made:
-        yield made
 
 
 def decided(approval: Approval, status: Status) -> Approval:
@@ -193,9 +186,12 @@ async def test_the_stream_of_another_text_is_left_alone(scene: Scene) -> None:
 async def test_a_start_whose_answer_was_lost_leaves_one_text(scene: Scene) -> None:
     stream = scene.stream("p1")
     scene.sandbox.fail("chat.startStream", drop=True)
-    await stream.append("All is ")
+    for piece in ("All ", "is "):
+        await stream.append(piece)
+        scene.clock.forward(seconds=2)
     await stream.finish("All is well.")
     assert scene.texts() == ["All is well."]
+    assert scene.methods().count("chat.startStream") == 1
     assert await still_growing(scene) == []
 
 
@@ -206,7 +202,7 @@ async def test_a_text_whose_message_was_deleted_is_posted_again(scene: Scene) ->
     assert scene.texts()[-1] == "half and half"
 
 
-async def test_a_text_that_cannot_be_replaced_is_an_error(scene: Scene) -> None:
+async def test_a_text_that_cannot_be_replaced_is_slack_error(scene: Scene) -> None:
     ts = await scene.say("half")
     scene.sandbox.fail("chat.update", error="fatal_error", status=503)
     with pytest.raises(DeliveryError):
@@ -263,13 +259,6 @@ async def test_ending_a_stream_never_raises(scene: Scene) -> None:
 # ---- what an error means -------------------------------------------------------------------------
 
 
-def an_error(
-    code: str, *, status: int = 200, headers: dict[str, object] | None = None
-) -> SlackApiError:
-    response = SimpleNamespace(status_code=status, headers=headers, get={"error": code}.get)
-    return SlackApiError("failed", response)  # type: ignore[no-untyped-call] # not typed there
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -287,19 +276,19 @@ def an_error(
     ],
 )
 def test_how_long_slack_asks_us_to_wait(headers: dict[str, object], seconds: float) -> None:
-    error = an_error("ratelimited", status=429, headers=headers)
+    error = slack_error("ratelimited", status=429, **headers)
     assert retry_after(error) == timedelta(seconds=seconds)
-    assert retry_after(an_error("is_archived", headers=headers)) is None
+    assert retry_after(slack_error("is_archived", **headers)) is None
     assert retry_after(TimeoutError()) is None
 
 
 @pytest.mark.parametrize(
     ("error", "is_certain"),
     [
-        (an_error("is_archived"), True),
-        (an_error("ratelimited", status=429), True),
-        (an_error("fatal_error"), False),
-        (an_error("is_archived", status=503), False),
+        (slack_error("is_archived"), True),
+        (slack_error("ratelimited", status=429), True),
+        (slack_error("fatal_error"), False),
+        (slack_error("is_archived", status=503), False),
         (TimeoutError(), False),
         (aiohttp.ServerDisconnectedError(), False),
         (ConnectionResetError(), False),

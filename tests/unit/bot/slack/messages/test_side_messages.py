@@ -13,11 +13,9 @@ from bot.records.approval import Approval, ApprovalMessage, Status
 from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.messages.notices import SlackBatchCards, SlackNotices
 from tests.unit.bot.slack.cards.batch_samples import an_item
-from tests.unit.bot.slack.messages.test_notifier import APPROVAL_ID, Scene, no, reading, scene, yes
+from tests.unit.bot.slack.messages.test_notifier import REMINDER, Scene, no, reading, scene, yes
 
 __all__ = ["scene"]
-
-REMINDER = ApprovalMessage(key="reminder:5", kind="reminder")
 
 
 def card_for_ben(scene: Scene) -> ApprovalMessage:
@@ -30,47 +28,18 @@ async def posted(scene: Scene, approval: Approval, *, look_first: bool = False) 
     return await scene.notifier.post_card(approval, copy, look_first=look_first, newest=newest)
 
 
-async def test_a_card_by_direct_message_has_its_buttons_and_is_redrawn(scene: Scene) -> None:
-    sent = await posted(scene, scene.approval)
-    (message,) = scene.sandbox.messages(sent.channel)
-    assert sent.channel.startswith("D")
-    assert message["ts"] == sent.ts
-    assert message["metadata"] == {
-        "event_type": "countersign_card",
-        "event_payload": {"id": APPROVAL_ID, "mentions": [{"id": sent.user}], "key": sent.key},
-    }
-    assert "'type': 'actions'" in str(message["blocks"])
-    decided = scene.approval.changed(status=Status.CANCELLED)
-    assert await scene.notifier.update_card(sent, newest=reading(decided))
-    assert "'type': 'actions'" not in str(scene.sandbox.messages(sent.channel)[0]["blocks"])
-
-
-async def test_a_card_by_direct_message_says_where_it_is_from_and_why_it_is_here(
-    scene: Scene,
-) -> None:
-    ben = scene.sandbox.user_id("Ben")
-    group = Group(users=(ben,))
-    stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
-    terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
-    sent = await posted(scene, scene.approval.changed(terms=terms))
-    words = str(scene.sandbox.messages(sent.channel)[0]["blocks"])
-    assert f"> in <#{scene.approval.channel_id}>. <http" in words
-    assert "|Open the thread>" in words
-    assert "You can decide because you're listed by name." in words
-    assert "; then nothing runs." in words
-
-
 @pytest.mark.parametrize(
-    ("key", "group", "is_told"),
+    ("key", "group", "why"),
     [
-        ("own:", Group(usergroups=("S0SRE",)), True),
-        ("card:", Group(usergroups=("S0SRE",)), False),  # nobody has looked it up
-        ("own:", Group(usergroups=("S0SRE", "S0OPS")), False),
-        ("own:", Group(usergroups=("S0SRE",), here=True), False),
+        ("own:", Group(usergroups=("S0SRE",)), "you're in <!subteam^S0SRE>."),
+        ("card:", Group(usergroups=("S0SRE",)), ""),  # nobody has looked it up
+        ("own:", Group(usergroups=("S0SRE", "S0OPS")), ""),
+        ("own:", Group(usergroups=("S0SRE",), here=True), ""),
+        ("card:", Group(users=("U0BENOKAFO",)), "you're listed by name."),
     ],
 )
-async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
-    scene: Scene, key: str, group: Group, *, is_told: bool
+async def test_a_card_by_direct_message_says_why_it_is_here_where_that_is_certain(
+    scene: Scene, key: str, group: Group, why: str
 ) -> None:
     stage = Stage(approve=(Requirement(name="sre", groups=("sre",)),))
     terms = Terms(rules=("big",), groups={"sre": group}, stages=(stage,))
@@ -80,7 +49,8 @@ async def test_a_card_for_a_member_of_a_group_names_it_where_that_is_certain(
         approval, copy, look_first=False, newest=reading(approval)
     )
     words = str(scene.sandbox.messages(sent.channel)[0]["blocks"])
-    assert ("You can decide because you're in <!subteam^S0SRE>." in words) is is_told
+    assert "|Open the thread>" in words
+    assert f"You can decide because {why}" in words if why else "because" not in words
 
 
 async def test_the_address_of_a_message_is_asked_for_once(scene: Scene) -> None:

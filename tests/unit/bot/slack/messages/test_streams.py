@@ -110,30 +110,6 @@ async def test_nothing_is_sent_before_a_whole_word() -> None:
     assert scene.slack.finished == [("", "Deploying")]
 
 
-@pytest.mark.parametrize("reason", ["unknown_method", "missing_scope", "not_allowed_token_type"])
-async def test_a_workspace_without_streaming_is_remembered(reason: str) -> None:
-    scene = Scene()
-    scene.slack.failing["chat.startStream"] = reason
-    stream = scene.native()
-    await scene.feed(stream, "Deploying ", "payments ")
-    assert scene.slack.methods() == ["chat.startStream", "post", "update"]
-    assert scene.slack.calls[-1][1]["text"] == "Deploying payments "
-    await stream.finish("Deploying payments now.")
-    assert scene.slack.finished == [("9.2", "Deploying payments now.")]
-    assert not scene.streaming.is_in("C1")
-
-
-async def test_a_lost_answer_does_not_start_a_second_stream() -> None:
-    scene = Scene()
-    scene.slack.failing["chat.startStream"] = "no answer in time"
-    stream = scene.native()
-    await scene.feed(stream, "one ", "two ", "three ")
-    assert scene.slack.methods() == ["chat.startStream"]
-    await stream.finish("one two three ")
-    assert scene.slack.finished == [("", "one two three ")]
-    assert scene.streaming.is_in("C1")
-
-
 async def test_a_stream_that_breaks_is_finished_by_update() -> None:
     scene = Scene()
     stream = scene.native()

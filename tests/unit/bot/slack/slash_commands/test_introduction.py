@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bot.records.terms import Group, Requirement, Stage, Terms
 from bot.slack.slash_commands.introduction import asks_who, introduction
 from bot.threads.agents import AgentFacts
 
@@ -13,11 +12,6 @@ FACTS = AgentFacts(
     description="Puts <!channel> services live.",
     free=("get_status",),
     gated=("deploy", "roll_back"),
-)
-TERMS = Terms(
-    rules=("default",),
-    stages=(Stage(approve=(Requirement(name="sre", groups=("sre",)),)),),
-    groups={"sre": Group(users=("U0ADA",), channels=("C0OPS",), here=True)},
 )
 
 
@@ -44,11 +38,6 @@ def test_it_says_what_it_does_alone_and_what_it_asks_about() -> None:
         "With approval, I can: deploy, roll back.",
         "To stop me, type *stop*.",
     ]
-
-
-def test_it_says_who_decides() -> None:
-    text = introduction(FACTS, terms=TERMS, at_ms=1)
-    assert "<@U0ADA>, the members of this channel can approve." in text
 
 
 def test_an_agent_without_words_of_its_own_has_a_name() -> None:
