@@ -137,14 +137,6 @@ async def test_tasks_are_chunks_of_a_stream_that_ends() -> None:
     assert (second["status"], len(second["title"])) == ("complete", 150)
 
 
-@pytest.mark.parametrize(("reason", "is_there"), [("unknown_method", False), ("fatal_error", True)])
-async def test_a_workspace_without_tasks_is_asked_once(reason: str, is_there: bool) -> None:
-    board = SlackTaskBoard(Line(DeliveryError("chat.startStream", reason)))
-    with pytest.raises(DeliveryError):
-        await board.begin(THREAD, TASKS)
-    assert board.is_there is is_there
-
-
 async def test_a_stream_that_slack_has_ended_still_goes() -> None:
     line = Line(DeliveryError("chat.stopStream", "message_not_in_streaming_state"))
     with pytest.raises(DeliveryError):
@@ -174,14 +166,23 @@ async def test_what_the_workspace_refuses_is_off_everywhere_for_an_hour() -> Non
     assert not off.learn("fatal_error", "C1")
 
 
-@pytest.mark.parametrize("reason", sorted(NOT_IN_CHANNEL))
-async def test_tasks_are_shown_elsewhere_after_one_channel_refused_them(reason: str) -> None:
+@pytest.mark.parametrize(
+    ("reason", "here", "elsewhere"),
+    [
+        *((reason, 1, 1) for reason in sorted(NOT_IN_CHANNEL)),
+        ("unknown_method", 1, 0),
+        ("fatal_error", 2, 1),
+    ],
+)
+async def test_tasks_are_shown_elsewhere_after_one_channel_refused_them(
+    reason: str, here: int, elsewhere: int
+) -> None:
     line = Line(DeliveryError("chat.startStream", reason))
     board = SlackTaskBoard(line)
-    for _ in range(2):
+    other = THREAD.changed(thread_id="T1:C0OTHER:1.1")
+    for thread in (THREAD, THREAD, other):
         with pytest.raises(DeliveryError):
-            await board.begin(THREAD, TASKS)
-    assert len(line.calls) == 1
-    with pytest.raises(DeliveryError):
-        await board.begin(THREAD.changed(thread_id="T1:C0OTHER:1.1"), TASKS)
-    assert len(line.calls) == 2
+            await board.begin(thread, TASKS)
+    channels = [arguments["channel"] for _, arguments in line.calls]
+    assert channels == ["C1"] * here + ["C0OTHER"] * elsewhere
+    assert board.is_there is (elsewhere == 1)

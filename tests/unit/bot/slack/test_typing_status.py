@@ -95,14 +95,6 @@ async def test_a_stop_is_offered_while_it_works_and_never_keeps_a_card_back() ->
     ]
 
 
-async def test_a_stop_that_a_dead_process_offered_is_taken_down() -> None:
-    scene = StatusScene()
-    scene.presence.sessions = AgentSessions(scene.call)
-    await scene.presence.clear(THREAD, is_left=True)
-    await scene.rest()
-    assert scene.calls == [(STATUS, ""), (SESSION, "active")]
-
-
 async def test_an_offer_that_comes_down_too_early_is_taken_down_later() -> None:
     wait = DeliveryError(SESSION, "ratelimited", retry_after=timedelta(seconds=99))
     scene = StatusScene(faults={SESSION: wait})
@@ -111,14 +103,6 @@ async def test_an_offer_that_comes_down_too_early_is_taken_down_later() -> None:
     await scene.rest()
     assert [method for method, _ in scene.calls].count(SESSION) == 3
     assert max(scene.slept) == 10
-
-
-async def test_short_work_shows_nothing_and_waits_for_nothing() -> None:
-    scene = StatusScene()
-    scene.presence.show(THREAD, lambda: "is thinking…")
-    await scene.presence.clear(THREAD)
-    await scene.rest()
-    assert scene.calls == []
 
 
 async def test_work_that_is_over_leaves_nobody_to_wait() -> None:

@@ -57,13 +57,6 @@ def test_a_card_without_votes_says_how_many_of_whom_it_needs() -> None:
     assert "Needs 3 approvals: 2 of <!subteam^S0SRE> and <@UMIA>." in card
 
 
-def test_a_group_that_is_still_missing_is_named_in_a_sentence() -> None:
-    groups = {**GROUPS, "sre": Group(usergroups=("S0SRE",))}
-    terms = Terms(rules=("big",), stages=TERMS.stages, groups=groups)
-    card = drawn(under(terms, a_vote("UADA", "sre"), a_vote("UMIA", "security")))
-    assert "⏳ Still needs 1 more: anyone in <!subteam^S0SRE>." in card
-
-
 def test_a_stage_says_once_who_is_missing() -> None:
     stages = (Stage(name="first", approve=(SRE,)), Stage(name="then", approve=(SECURITY,)))
     terms = Terms(rules=("big",), stages=stages, groups=GROUPS)

@@ -16,7 +16,7 @@ from slack_sandbox.blockkit.rules import view_errors
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import PAY, an_office, asked
 from tests.unit.bot.counter_stage import Counter, sent_by
-from tests.unit.bot.office import ADA, BOT, CHANNEL, GUS, ROOT, ROSA, Office
+from tests.unit.bot.office import ADA, CHANNEL, GUS, ROOT, ROSA, Office
 from tests.unit.bot.slack.listeners.test_home import MIA, ONE, rows, with_many
 
 THREAD = f"T1:{CHANNEL}:{ROOT}"
@@ -145,19 +145,6 @@ async def test_a_look_up_that_fails_begins_nothing(counter: Counter) -> None:
     await counter.send(chosen())
     assert "check" in told(counter)
     assert await nothing_began(counter)
-
-
-@pytest.mark.parametrize("by", [GUS, "UFAR"])
-async def test_guests_and_strangers_begin_nothing(counter: Counter, by: str) -> None:
-    counter.office.directory.add("UFAR", team_id="T9", is_external=True)
-    members = counter.office.directory.channels[CHANNEL]
-    counter.office.directory.channels[CHANNEL] = members | {"UFAR", BOT}
-    body = chosen(by)
-    body["user"]["team_id"] = "T9" if by == "UFAR" else "T1"
-    await counter.send(body)
-    assert counter.office.notices.askers == []
-    assert await nothing_began(counter)
-    assert told(counter)
 
 
 @pytest.mark.parametrize(

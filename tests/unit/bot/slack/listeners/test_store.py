@@ -158,20 +158,6 @@ async def test_it_is_not_said_that_a_message_is_lost_when_nobody_knows(
     assert "could not keep" not in down.told(ROSA)
 
 
-class AwayWhispers:
-    """Nothing can be put on record."""
-
-    async def insert(self, _: object) -> bool:
-        raise StoreUnavailableError("refused")
-
-
-async def test_a_refusal_is_told_though_it_cannot_be_recorded(counter: Counter) -> None:
-    away = with_store(counter, ephemeral_messages=AwayWhispers())
-    approval = await counter.office.the_approval()
-    assert (await away.send(a_click(approval, ActionId.APPROVE, ROSA))).status == 200
-    assert "own request" in away.told(ROSA)
-
-
 async def test_a_refusal_is_on_record_before_the_acknowledgement(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     click = a_click(approval, ActionId.APPROVE, ROSA)

@@ -237,14 +237,6 @@ async def test_d28_who_was_asked_later_is_named_once(scene: Scene) -> None:
     assert str(card.blocks).count(f"<@{ben}>") == 1
 
 
-async def test_a_text_is_said_once_though_its_answer_was_lost(scene: Scene) -> None:
-    scene.sandbox.fail("chat.postMessage", drop=True)
-    with pytest.raises(DeliveryError):
-        await scene.say("All is well.")
-    await scene.say("All is well.", look_first=True)
-    assert scene.texts() == ["All is well."]
-
-
 async def test_a_long_text_goes_on_where_it_was_cut(scene: Scene) -> None:
     text = "\n".join(f"line {number} " + "x" * 90 for number in range(120))
     first = await scene.say(text)
@@ -252,15 +244,6 @@ async def test_a_long_text_goes_on_where_it_was_cut(scene: Scene) -> None:
     assert len(whole) > 2
     assert await scene.say(text, look_first=True) == first
     assert scene.texts() == whole
-
-
-async def test_a_text_that_is_over_at_once_is_one_post(scene: Scene) -> None:
-    stream = scene.brief("p1")
-    for piece in ("All ", "is ", "well."):
-        await stream.append(piece)
-    await stream.finish("All is well.")
-    assert scene.texts() == ["All is well."]
-    assert scene.methods() == ["chat.postMessage"]
 
 
 async def test_a_text_that_takes_longer_grows_from_its_first_word(scene: Scene) -> None:

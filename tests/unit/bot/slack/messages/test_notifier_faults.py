@@ -352,26 +352,6 @@ async def test_nothing_is_sent_to_an_address_of_somebody_else(scene: Scene) -> N
         await scene.notifier.respond("https://hooks.evil.example/actions/1", "x")
 
 
-async def test_slack_lets_the_app_in_again(scene: Scene) -> None:
-    healed: list[str] = []
-    scene.notifier._healed = lambda: healed.append("now")
-    await scene.notifier.send_ephemeral(scene.thread.channel_id, scene.thread.requester_id, "fine")
-    assert (scene.notifier.is_refused, healed) == (False, [])
-    scene.sandbox.revoke_token("account_inactive")
-    for _ in range(2):
-        with pytest.raises(DeliveryError):
-            await scene.notifier.send_ephemeral(
-                scene.thread.channel_id, scene.thread.requester_id, "x"
-            )
-    assert (scene.notifier.is_refused, healed) == (True, [])
-    scene.sandbox.restore_token()
-    for _ in range(2):
-        await scene.notifier.send_ephemeral(
-            scene.thread.channel_id, scene.thread.requester_id, "fine"
-        )
-    assert (scene.notifier.is_refused, healed) == (False, ["now"])
-
-
 @pytest.mark.parametrize("reason", ["missing_scope", "not_allowed_token_type"])
 @pytest.mark.parametrize(
     "method",
