@@ -202,7 +202,7 @@ async def test_a_text_whose_message_was_deleted_is_posted_again(scene: Scene) ->
     assert scene.texts()[-1] == "half and half"
 
 
-async def test_a_text_that_cannot_be_replaced_is_slack_error(scene: Scene) -> None:
+async def test_a_text_that_cannot_be_replaced_is_an_error(scene: Scene) -> None:
     ts = await scene.say("half")
     scene.sandbox.fail("chat.update", error="fatal_error", status=503)
     with pytest.raises(DeliveryError):
