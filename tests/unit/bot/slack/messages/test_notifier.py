@@ -56,12 +56,6 @@ async def no() -> bool:
     return False
 
 
-def a_pacer() -> Pacer:
-    """As in the program, with a time of its own that sleeping moves on."""
-    time = SleepingClock(now_ms=0)
-    return Pacer(time, time.sleep)
-
-
 @dataclass
 class Long:
     """A stream whose first piece comes when it is plain that more follow."""
@@ -86,7 +80,7 @@ class Long:
 
 @dataclass
 class Scene:
-    clock: FakeClock
+    clock: SleepingClock
     sandbox: Sandbox
     notifier: SlackNotifier
     thread: Thread
@@ -124,8 +118,8 @@ class Scene:
 
 @asynccontextmanager
 async def a_scene() -> AsyncIterator[Scene]:
-    pacer = a_pacer()
-    pace = lambda: pacer.clock() / 1_000  # noqa: E731
+    clock = SleepingClock()
+    pace = lambda: clock() / 1_000  # noqa: E731
     async with Sandbox(clock=time.time, pace=pace, bot_token=TOKEN) as sandbox:
         rosa, channel = sandbox.user_id("Rosa"), sandbox.channel_id("ops")
         root = await sandbox.say(rosa, channel, "hello")
@@ -142,8 +136,7 @@ async def a_scene() -> AsyncIterator[Scene]:
         )
         assert TOKEN not in repr(slack)
         client: AsyncWebClient = slack.client(timeout_s=5)
-        clock = FakeClock()
-        notifier = SlackNotifier(client, clock=clock, pacer=pacer)
+        notifier = SlackNotifier(client, clock=clock, pacer=Pacer(clock, clock.sleep))
         yield Scene(clock, sandbox, notifier, thread, approval)
 
 

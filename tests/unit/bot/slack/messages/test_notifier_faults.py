@@ -18,11 +18,10 @@ from bot.records.messages import Post
 from bot.slack.calls import MOST_PATIENCE, retry_after, took_no_effect
 from bot.slack.messages.notifier import SlackNotifier
 from bot.slack.ratelimit import Pacer
-from tests.support.fakes import FakeClock, slack_error
+from tests.support.fakes import FakeClock, SleepingClock, slack_error
 from tests.unit.bot.slack.messages.test_notifier import (
     REMINDER,
     Scene,
-    a_pacer,
     reading,
     scene,
     yes,
@@ -109,7 +108,7 @@ async def test_a_short_retry_after_is_waited_for(scene: Scene) -> None:
     scene.sandbox.fail("chat.update", error="ratelimited", retry_after=2)
     assert await scene.update_card(scene.approval.with_card_ts(ts))
     assert len(await updates(scene)) == 2
-    assert scene.notifier._pacer.clock() >= 2_000
+    assert scene.clock.slept[-1] >= 2
 
 
 async def test_a_reminder_is_counted_when_its_turn_has_come(scene: Scene) -> None:
@@ -338,11 +337,11 @@ async def test_an_answer_without_a_token_waits_for_its_turn(scene: Scene) -> Non
     app.add_routes([web.post("/actions", answer)])
     async with TestServer(app) as server:
         client = AsyncWebClient(base_url=str(server.make_url("/api/")), retry_handlers=[])
-        pacer = a_pacer()
-        notifier = SlackNotifier(client, clock=FakeClock(), pacer=pacer)
+        clock = SleepingClock()
+        notifier = SlackNotifier(client, clock=clock, pacer=Pacer(clock, clock.sleep))
         address = str(server.make_url("/actions"))
         await notifier.respond(address, "It counts.")
-        assert (len(got), pacer.clock()) == (2, 2_000)
+        assert (len(got), clock.slept) == (2, [2])
         with pytest.raises(DeliveryError, match="has to wait its turn"):
             await notifier.respond(address, "Too busy.")
 
