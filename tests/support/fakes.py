@@ -57,9 +57,12 @@ class SleepingClock(FakeClock):
         self.forward(seconds=seconds)
 
 
-def slack_error(error: str, *, status: int = 200, **headers: object) -> SlackApiError:
-    """An answer of Slack that is none."""
-    response = SimpleNamespace(status_code=status, headers=headers, get={"error": error}.get)
+def slack_error(
+    error: str, *, status: int = 200, headers: Mapping[str, object] | None = None
+) -> SlackApiError:
+    """A refusal, as Slack's own client raises it."""
+    answer = {"error": error}
+    response = SimpleNamespace(status_code=status, headers=headers or {}, get=answer.get)
     return SlackApiError("failed", response)  # type: ignore[no-untyped-call] # not typed there
 
 

@@ -275,9 +275,9 @@ async def test_ending_a_stream_never_raises(scene: Scene) -> None:
     ],
 )
 def test_how_long_slack_asks_us_to_wait(headers: dict[str, object], seconds: float) -> None:
-    error = slack_error("ratelimited", status=429, **headers)
+    error = slack_error("ratelimited", status=429, headers=headers)
     assert retry_after(error) == timedelta(seconds=seconds)
-    assert retry_after(slack_error("is_archived", **headers)) is None
+    assert retry_after(slack_error("is_archived", headers=headers)) is None
     assert retry_after(TimeoutError()) is None
 
 
