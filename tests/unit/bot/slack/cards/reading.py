@@ -1,13 +1,25 @@
-"""Reads rich text as people see it."""
+"""Reads messages, and their rich text as people see it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from bot.layout.blocks import Block, Card
 
 _IDS = {"user": ("user_id", "@"), "channel": ("channel_id", "#")}
+
+
+def said(card: Card) -> str:
+    """All that a message is made of."""
+    return json.dumps(card.blocks, ensure_ascii=False)
+
+
+def buttons(card: Card) -> dict[str, Block]:
+    """The buttons of a message, by what they do."""
+    rows = [block["elements"] for block in card.blocks if block["type"] == "actions"]
+    return {button["action_id"]: button for row in rows for button in row}
 
 
 def seen(card: Card) -> str:

@@ -25,6 +25,7 @@ from tests.unit.bot.asked import (
     errors_of,
     modal_of,
 )
+from tests.unit.bot.slack.cards.reading import buttons, said
 from tests.unit.bot.slack.cards.samples import (
     CHOICE,
     a_choice,
@@ -38,16 +39,11 @@ from tests.unit.bot.slack.cards.samples import (
 
 
 def actions_of(card: Card) -> list[str]:
-    rows = [part["elements"] for part in card.blocks if part["type"] == "actions"]
-    return [button["action_id"].removeprefix("countersign:") for row in rows for button in row]
+    return [action.removeprefix("countersign:") for action in buttons(card)]
 
 
 def draw(approval: Approval) -> Card:
     return card_for(approval, approvers_text="<@U0BEN>")
-
-
-def said(card: Card) -> str:
-    return json.dumps(card.blocks, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +195,7 @@ def test_a_question_is_its_title_and_is_said_once() -> None:
 
 
 def menu_of(card: Card) -> list[str]:
-    row = next(part["elements"] for part in card.blocks if part["type"] == "actions")
-    return [option["text"]["text"] for option in row[-1]["options"]]
+    return [option["text"]["text"] for option in buttons(card)[ActionId.MORE]["options"]]
 
 
 def a_round(before: str, after: str) -> Approval:

@@ -26,6 +26,7 @@ from bot.slack.cards.card_for import card_for
 from bot.slack.cards.details import pages_of
 from bot.words import working_for
 from slack_sandbox.blockkit.rules import message_errors
+from tests.unit.bot.slack.cards.reading import buttons, said
 from tests.unit.bot.slack.cards.samples import DECIDED, a_doubt, an_approval, decided
 from tests.unit.bot.slack.cards.test_progress import TERMS, under
 
@@ -65,15 +66,6 @@ def draw(approval: Approval) -> Card:
     card = card_for(approval, approvers_text=CHANNEL)
     assert message_errors({"text": card.text, "blocks": card.blocks}) == []
     return card
-
-
-def buttons(card: Card) -> dict[str, dict[str, Any]]:
-    rows = [block["elements"] for block in card.blocks if block["type"] == "actions"]
-    return {button["action_id"]: button for row in rows for button in row}
-
-
-def said(card: Card) -> str:
-    return json.dumps(card.blocks, ensure_ascii=False)
 
 
 def ran(state: ExecutionState, **changes: Any) -> Approval:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.approvals.comments import AGENT, with_answer
 from bot.layout.action_ids import ActionId
-from bot.layout.blocks import Block, Card
+from bot.layout.blocks import Card
 from bot.questions.form import AnswerForm, Form
 from bot.questions.reasons import confirmation_inputs
 from bot.records.approval import Approval, CardClaim, Comment, Decision, PriorApproval, Status
@@ -17,7 +17,7 @@ from bot.slack.cards.approval import MOST_SHOWN
 from bot.slack.cards.card_for import card_for
 from bot.slack.side_messages.reminders import question_message
 from slack_sandbox.blockkit.rules import message_errors
-from tests.unit.bot.slack.cards.reading import links
+from tests.unit.bot.slack.cards.reading import buttons, links
 from tests.unit.bot.slack.cards.samples import CREATED, a_doubt, an_approval
 from tests.unit.bot.slack.cards.test_progress import SECURITY, TERMS, a_vote, under
 
@@ -32,11 +32,6 @@ def drawn(approval: Approval) -> Card:
 
 def said(card: Card) -> str:
     return card.text + json.dumps(card.blocks, ensure_ascii=False)
-
-
-def buttons(card: Card) -> dict[str, Block]:
-    (row,) = [block for block in card.blocks if block["type"] == "actions"]
-    return {button["action_id"]: button for button in row["elements"]}
 
 
 def options(card: Card) -> list[str]:
