@@ -108,6 +108,14 @@ async def test_who_asked_reads_why_they_cannot_decide_and_can_withdraw(counter: 
     assert actions(view) == ["page", "withdraw"]
 
 
+async def test_who_asked_reads_which_group_can_decide(storage: SqliteStores) -> None:
+    counter, approval = await a_ruled(storage)
+    await counter.send(a_click(approval, ActionId.DETAILS, ROSA))
+    (view,) = counter.views.opened
+    words = "You can't approve your own request. Anyone in <!subteam^S0SRE> can approve."
+    assert words in [block["text"]["text"] for block in view["blocks"] if block["type"] == "alert"]
+
+
 @pytest.mark.parametrize("who", [ROSA, "UGUS", "USTRANGER"])
 async def test_a_review_of_somebody_without_a_right_approves_nothing(
     counter: Counter, who: str
