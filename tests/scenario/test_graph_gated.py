@@ -112,9 +112,9 @@ async def test_i4_a_step_whose_error_is_no_text_ends_its_turn(
         stage.clock.forward(minutes=1)
         await stage.tick()
         await stage.said("I couldn't finish this")
-        card = str(stage.cards()[0])
+        text = str(stage.cards()[0])
     assert RAN == ["deploy"]
-    assert "no room for '\ufffd.png'" in card
+    assert "no room for '\ufffd.png'" in text
 
 
 async def test_i4_a_question_that_is_no_text_is_asked(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from countersign_client import AsyncCountersign
 from countersign_client.mcp.calls import Options
 from countersign_client.mcp.files import Definitions, Spool
 from countersign_client.mcp.proxy import Proxy
-from tests.scenario.test_programs_ask import APPROVE, a_door
+from tests.scenario.test_programs_ask import a_door
 from tests.support.programs.stage import CALL, DEPLOY
+from tests.support.stage import APPROVE
 
 
 class Wires:

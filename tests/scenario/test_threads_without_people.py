@@ -15,8 +15,8 @@ from standardwebhooks import Webhook
 from bot.layout.action_ids import ActionId
 from bot.records.programs import ProgramScope
 from slack_sandbox.workspace.people import ADA, OPS, ROSA
-from tests.scenario.test_programs_ask import APPROVE, a_door
-from tests.support.stage import Stage
+from tests.scenario.test_programs_ask import a_door
+from tests.support.stage import APPROVE, Stage
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 QUICK_S = 0.2
@@ -134,8 +134,9 @@ async def test_a_webhook_starts_an_agent_within_200_ms(tmp_path: Path) -> None:
 
 async def test_its_owner_lets_a_held_trigger_run_again(tmp_path: Path) -> None:
     """9, row 22."""
-    environ = {"COUNTERSIGN_AGENTS_FILE": agents_file(tmp_path), "COUNTERSIGN_APPROVERS": ADA}
-    async with a_door(tmp_path, **environ) as (stage, url, _):
+    async with a_door(
+        tmp_path, COUNTERSIGN_AGENTS_FILE=agents_file(tmp_path), COUNTERSIGN_APPROVERS=ADA
+    ) as (stage, url, _):
         async with httpx.AsyncClient(base_url=url) as http:
 
             async def fire(number: int) -> int:

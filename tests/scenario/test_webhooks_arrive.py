@@ -10,7 +10,8 @@ from aiohttp import ClientSession, web
 from bot.records.programs import ProgramScope, program_id
 from countersign_client import AsyncCountersign, Event, verify_webhook
 from storage.documents import update
-from tests.scenario.test_programs_ask import APPROVE, CALL, a_door
+from tests.scenario.test_programs_ask import CALL, a_door
+from tests.support.stage import APPROVE
 
 SCOPES = (ProgramScope.WRITE, ProgramScope.READ, ProgramScope.WEBHOOKS)
 

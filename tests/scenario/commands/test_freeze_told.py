@@ -8,9 +8,9 @@ from typing import Any
 from bot.layout.action_ids import ActionId
 from slack_sandbox.workspace.people import ADA, OPS
 from tests.scenario import agents
-from tests.scenario.commands.test_freeze_held import APPROVE, asked, type_in
+from tests.scenario.commands.test_freeze_held import asked, type_in
 from tests.scenario.people.test_commands import listed
-from tests.support.stage import Stage, a_stage, write_policy
+from tests.support.stage import APPROVE, Stage, a_stage, write_policy
 
 AGENT = "tests.scenario.agents:ordering"
 POLICY = f"""version: 1
