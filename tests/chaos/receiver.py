@@ -88,9 +88,9 @@ class WildReceiver:
             self.faults += 1
             return _cut(request)
         event = verify_webhook(body, request.headers, self.secrets[request.match_info["endpoint"]])
-        told = event.data["request"]
-        arrival = Arrival(event.type, event.data["sequence"], told["status"])
-        self.arrived[told["id"]].append(arrival)
+        request = event.data["request"]
+        arrival = Arrival(event.type, event.data["sequence"], request["status"])
+        self.arrived[request["id"]].append(arrival)
         if fate < 0.25:  # it has the event, and the bot does not hear so
             self.faults += 1
             return _cut(request)
@@ -143,7 +143,7 @@ def faults_of(
             faults.append(f"{types[event_type]} events {event_type} arrived, not {count}")
     if types[ProgramEventType.STARTED] < starts:
         faults.append(f"{types[ProgramEventType.STARTED]} starts arrived, not {starts}")
-    told = {event.status for event in arrived if event.type == ProgramEventType.DECIDED}
-    if told - set(ends):
-        faults.append(f"its events told {sorted(told)}, and its program read {sorted(ends)}")
+    statuses = {event.status for event in arrived if event.type == ProgramEventType.DECIDED}
+    if statuses - set(ends):
+        faults.append(f"its events told {sorted(statuses)}, and its program read {sorted(ends)}")
     return faults

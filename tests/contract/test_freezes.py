@@ -153,9 +153,9 @@ async def test_a_look_takes_no_number(process: Process) -> None:
     assert await process.starts.covering(SEARCH) is None
     await process.freezes.freeze(ALL, by=ADA, why="wild")
     assert await process.starts.covering(SEARCH, turns=True) is None
-    found = await process.starts.covering(SEARCH)
-    assert found is not None
-    assert found.freeze.id == "f1"
+    running = await process.starts.covering(SEARCH)
+    assert running is not None
+    assert running.freeze.id == "f1"
     await process.freezes.freeze(ALL, by=BEN, why="wild", turns=True)
     assert await process.starts.covering(SEARCH, turns=True) is not None
 
@@ -322,8 +322,8 @@ async def test_11_17_calls_that_run_or_are_in_doubt_are_found(storage: Stores) -
     ran = runs.changed(approval_id=f"apr_{'3' * 32}", open=False)
     for approval in (runs, doubt, waits, ran):
         await storage.approvals.insert(approval)
-    found = await running_in(storage.approvals, ALL, {})
-    assert {approval.approval_id for approval in found} == {runs.approval_id, doubt.approval_id}
+    running = await running_in(storage.approvals, ALL, {})
+    assert {approval.approval_id for approval in running} == {runs.approval_id, doubt.approval_id}
     assert await running_in(storage.approvals, SQL, {}) == []
 
 

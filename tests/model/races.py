@@ -61,7 +61,7 @@ class Stage:
     schedule: list[int]
     deaths: int
     options: list[int] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     _stops: list[Stop] = field(default_factory=list)
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class Stage:
             self.options.append(len(choices))
             stop, how = choices[chosen]
             self.deaths -= how != GOES
-            self.told.append(f"{stop.actor} {how}: {stop.what}")
+            self.lines.append(f"{stop.actor} {how}: {stop.what}")
             stop.goes.set_result(how)
 
 
@@ -125,7 +125,7 @@ def every_order(play: Callable[[Stage], Coroutine[Any, Any, None]], *, deaths: i
             try:
                 runner.run(play(stage))
             except AssertionError as error:
-                raise AssertionError("\n  ".join([str(error), *stage.told])) from error
+                raise AssertionError("\n  ".join([str(error), *stage.lines])) from error
         count += 1
         schedule = _next(schedule, stage.options)
     return count

@@ -22,10 +22,10 @@ ACCEPTED: list[dict[str, Any]] = tomllib.loads(FILE.read_text())["accepted"]
 def places(path: str) -> dict[str, str]:
     """The functions and constants of a module by name, each with its code, without spaces."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    return dict(_found("", ast.parse(text), text.splitlines()))
+    return dict(_places_in("", ast.parse(text), text.splitlines()))
 
 
-def _found(outer: str, node: ast.AST, lines: list[str]) -> Iterator[tuple[str, str]]:
+def _places_in(outer: str, node: ast.AST, lines: list[str]) -> Iterator[tuple[str, str]]:
     for child in ast.iter_child_nodes(node):
         name = outer
         match child:
@@ -37,7 +37,7 @@ def _found(outer: str, node: ast.AST, lines: list[str]) -> Iterator[tuple[str, s
                 pass
         if name != outer and isinstance(child, ast.stmt):
             yield name, _dense("".join(lines[child.lineno - 1 : child.end_lineno]))
-        yield from _found(name, child, lines)
+        yield from _places_in(name, child, lines)
 
 
 def _dense(text: str) -> str:

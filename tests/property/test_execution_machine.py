@@ -296,8 +296,8 @@ class Scripted(Order):
     def choose(self, state: Hashable, choices: Sequence[Choice]) -> Choice:
         """See `Order`."""
         name = self._names.pop(0) if self._names else choices[0][0]
-        self.told.append(next(choice for choice in choices if choice[0] == name))
-        return self.told[-1]
+        self.choices.append(next(choice for choice in choices if choice[0] == name))
+        return self.choices[-1]
 
 
 def _short(value: object) -> str:

@@ -46,9 +46,9 @@ def test_a_request_has_no_markup(text: str, status: Status) -> None:
         execution=Execution(text=text),
     )
     state = state_of(approval, url="", now_ms=3, is_usable=False, name_of=name_of)
-    told = asyncio.run(state).model_dump()
-    reason = told["failure"]["detail"] if told["failure"] else told["decision"]["reason"]
-    for shown in (reason, told["execution"]["summary"]):
+    fields = asyncio.run(state).model_dump()
+    reason = fields["failure"]["detail"] if fields["failure"] else fields["decision"]["reason"]
+    for shown in (reason, fields["execution"]["summary"]):
         assert not MARKUP.search(shown or "")
 
 

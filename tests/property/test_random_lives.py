@@ -160,10 +160,10 @@ def a_doubt_is_not_asked(patch: pytest.MonkeyPatch) -> None:
 def a_decision_tells_no_thread(patch: pytest.MonkeyPatch) -> None:
     """The process that decides wakes the thread; the approval's work does not repeat it."""
 
-    async def told(*_: object, **__: object) -> None:
+    async def tell_nobody(*_: object, **__: object) -> None:
         return None
 
-    patch.setattr(ApprovalWorker, "tell_threads", told)
+    patch.setattr(ApprovalWorker, "tell_threads", tell_nobody)
 
 
 PLANTED = [

@@ -59,7 +59,7 @@ class Game:
     effects: Effects = field(default_factory=Effects)
     store: MemoryCheckpointStore = field(default_factory=MemoryCheckpointStore)
     log: MemoryMessageLog = field(default_factory=MemoryMessageLog)
-    told: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     has_doubted_edit: bool = False
@@ -117,7 +117,7 @@ class Game:
                 line = f"{event.text} {[call.id for call in event.tool_calls]}"
             case _:
                 return
-        known = self.told.setdefault(event.key, line)
+        known = self.answers.setdefault(event.key, line)
         if known != line:
             self.effects.wrong.append(f"{event.key} was told as {known!r} and as {line!r}")
 
@@ -196,7 +196,7 @@ async def outcome_of(game: Game) -> tuple[dict[str, str], list[str], set[str]]:
         repr([(part.part_kind, getattr(part, "content", "")) for part in message.parts])
         for message in turn
     )
-    return game.told, said, set(game.effects.done)
+    return game.answers, said, set(game.effects.done)
 
 
 def all_of(waiting: Sequence[InterruptContext]) -> Sequence[InterruptContext]:

@@ -128,8 +128,8 @@ async def test_without_approval_the_turn_ends_with_a_sentence(tmp_path: Path, en
             await stage.fill(ADMIN, in_your_own_words="Enough.")
         else:
             await stage.later(hours=9)
-        told = await stage.said("No one approved more")
-        assert re.search(r"This turn has used 3\d\d of 300 tokens\.", told)
+        words = await stage.said("No one approved more")
+        assert re.search(r"This turn has used 3\d\d of 300 tokens\.", words)
         assert live(stage) == []
 
 
@@ -156,8 +156,8 @@ async def test_a_rule_that_denies_ends_the_turn(tmp_path: Path) -> None:
     environ = {**file_of(tmp_path, TOKENS), "COUNTERSIGN_POLICY": write_policy(tmp_path, POLICY)}
     async with a_stage(tmp_path, "socket", **environ) as stage:
         await stage.say("Rosa", "@countersign look 9")
-        told = await stage.said("No one approved more")
-        assert "Write less." in told
+        words = await stage.said("No one approved more")
+        assert "Write less." in words
         assert stage.cards() == []
 
 

@@ -121,11 +121,11 @@ async def test_nobody_reads_what_people_write_under_a_card(
         root = card.get("thread_ts", card["ts"])
         await stage.rest()
         await stage.say("Ada", "Looks good, go on.", thread_ts=root)
-        told = "Nobody reads here; the program ci only hears the decision."
-        await stage.whispered("Ada", told)
+        answer = "Nobody reads here; the program ci only hears the decision."
+        await stage.whispered("Ada", answer)
         await stage.say("Ada", "@countersign hello", thread_ts=root)
         await stage.say("Ben", "Approve", thread_ts=root)
-        await stage.whispered("Ben", told)
+        await stage.whispered("Ben", answer)
         await stage.rest()
         assert len(stage.sandbox.ephemerals(stage.user("Ada"))) == 1
         assert await stage.storage.threads.collection.count({}) == 0

@@ -96,7 +96,7 @@ class Street:
                 return
         raise AssertionError("a click was never taken")
 
-    def told(self, card: int, who: str) -> list[str]:
+    def answers_to(self, card: int, who: str) -> list[str]:
         """What a person was told about a card."""
         thread_ts = self.cards()[card]["thread_ts"]
         messages = self.sandbox.ephemerals(self.sandbox.user_id(who))
@@ -104,7 +104,7 @@ class Street:
 
     def is_told(self) -> bool:
         """Whether everybody has an answer to every click, but those who won."""
-        missing = [n - len(self.told(*key)) for key, n in self.clicks.items()]
+        missing = [n - len(self.answers_to(*key)) for key, n in self.clicks.items()]
         return sum(missing) <= CARDS and all(count <= 1 for count in missing)
 
 
@@ -233,7 +233,7 @@ def check(street: Street) -> None:
             name for name in approvers if street.sandbox.user_id(name) in str(card["blocks"])
         )
         for who in set(CROWD):
-            texts = street.told(number, who)
+            texts = street.answers_to(number, who)
             assert len(texts) >= street.clicks[number, who] - (who == winner)
             for text in texts:
                 refused = who in TOLD and TOLD[who] in text

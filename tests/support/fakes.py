@@ -134,7 +134,7 @@ class FakeNotices:
         alerts: Whom an alert went to, and of which approval.
         seen: Of which approval it was shown who has seen its alert, who, and on which message.
         admins: Which admin was asked about which approval, by whom, and with which words.
-        told: Who got a direct message, by its key, and the message.
+        sent: Who got a direct message, by its key, and the message.
         askers: Who asked an agent about a message: channel, thread, person, and the question's id.
         summaries: Ends of requests as a summary has them, by thread; each showing adds one.
         freezes: Alerts about freezes, in the order in which they were drawn.
@@ -154,7 +154,7 @@ class FakeNotices:
     admins: list[tuple[str, str, str, str]] = field(default_factory=list)
     summaries: dict[str, list[list[str]]] = field(default_factory=dict)
     askers: list[tuple[str, str, str, str]] = field(default_factory=list)
-    told: dict[str, tuple[str, str]] = field(default_factory=dict)
+    sent: dict[str, tuple[str, str]] = field(default_factory=dict)
     freezes: list[FreezeAlert] = field(default_factory=list)
     starts: list[ThreadStart] = field(default_factory=list)
     holds: list[ThreadStart] = field(default_factory=list)
@@ -209,7 +209,7 @@ class FakeNotices:
 
     async def tell(self, text: str, *, to: str, key: str) -> None:
         self._post()
-        self.told[key] = (to, text)
+        self.sent[key] = (to, text)
 
     async def show_group(self, approval: Approval, title: str, *, looks: bool) -> str:
         self._post()
@@ -381,7 +381,7 @@ class FakeNotifier:
     copies: dict[tuple[str, str], tuple[ApprovalMessage, Approval]] = field(default_factory=dict)
     asking: dict[tuple[str, str], ApprovalMessage] = field(default_factory=dict)
     closed: list[ApprovalMessage] = field(default_factory=list)
-    told: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    sent: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
     lost_places: list[tuple[str, str]] = field(default_factory=list)
     _count: int = 0
 
@@ -466,7 +466,7 @@ class FakeNotifier:
             raise DeliveryError("copy", "no answer in time")
         posted = copy.changed(channel=copy.channel or f"D{copy.user[1:]}", ts=self.next_ts())
         self.copies[key] = posted, await newest()
-        self.told.append((copy.kind, (copy.user,) if copy.user else copy.mentions, copy.user))
+        self.sent.append((copy.kind, (copy.user,) if copy.user else copy.mentions, copy.user))
         return posted
 
     async def _update_copy(self, copy: ApprovalMessage, *, newest: Newest) -> bool:
@@ -499,7 +499,7 @@ class FakeNotifier:
         channel = f"D{message.user[1:]}" if message.user else approval.channel_id
         posted = message.changed(channel=channel, ts=self.next_ts())
         self.asking[key] = posted
-        self.told.append((message.kind, message.mentions, message.user))
+        self.sent.append((message.kind, message.mentions, message.user))
         if message.kind in _NUDGES:
             posts = self.reminders if message.kind == "reminder" else self.escalations
             posts.append(approval.approval_id)

@@ -118,14 +118,14 @@ class Order:
         seen: States that need not be followed, of all orders.
         others: Orders that are to be tried later.
         chosen: What was chosen, by number.
-        told: The same in words.
+        choices: The same in words.
     """
 
     given: Sequence[int]
     seen: set[Hashable]
     others: list[tuple[int, ...]]
     chosen: list[int] = field(default_factory=list)
-    told: list[Choice] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
 
     def choose(self, state: Hashable, choices: Sequence[Choice]) -> Choice:
         """Choose.
@@ -144,7 +144,7 @@ class Order:
             ways = range(len(choices) - 1, 0, -1)
             self.others.extend((*self.chosen, other) for other in ways)
         self.chosen.append(number)
-        self.told.append(choices[number])
+        self.choices.append(choices[number])
         return choices[number]
 
     async def follow(
@@ -208,7 +208,7 @@ async def explore(play: Callable[[Order], Awaitable[None]]) -> Explored:
         except Seen:
             continue
         except BaseException as error:
-            error.add_note(f"in the order {order.told}")
+            error.add_note(f"in the order {order.choices}")
             raise
     explored.states = len(seen)
     return explored

@@ -81,9 +81,13 @@ def test_a_key_works_until_it_is_revoked(place: Place) -> None:
         (line,) = await place.type("keys", "list")
         assert line.startswith(f"{public_id}  ci  until ")
         (line,) = await place.type("keys", "list", "--json")
-        told = json.loads(line)
-        assert (told["key"], told["tools"], told["channels"]) == (public_id, ["deploy*"], [OPS])
-        assert not {"salt", "callback_secrets", "digest"} & told.keys()
+        record = json.loads(line)
+        assert (record["key"], record["tools"], record["channels"]) == (
+            public_id,
+            ["deploy*"],
+            [OPS],
+        )
+        assert not {"salt", "callback_secrets", "digest"} & record.keys()
 
         (line,) = await place.type("keys", "revoke", public_id)
         assert line.startswith(f"{public_id}: ends ")

@@ -56,11 +56,11 @@ def test_an_endpoint_is_added_rotated_and_removed(place: Place) -> None:
         rotated = await place.type("webhooks", "rotate", name)
         assert SECRET.fullmatch(rotated[-1])
         assert rotated[-1] != lines[-1]
-        told = await place.type("webhooks", "rotate", "--program", "ci")
-        assert told[0].startswith("callback_url of ci: has a new secret.")
+        lines = await place.type("webhooks", "rotate", "--program", "ci")
+        assert lines[0].startswith("callback_url of ci: has a new secret.")
         program = await storage.programs.program(program_id("ci"))
         assert program is not None
-        assert program.callback_secrets[0].text == told[-1]
+        assert program.callback_secrets[0].text == lines[-1]
         assert await place.type("webhooks", "remove", name) == [f"{name}: removed."]
         assert await place.type("webhooks", "list") == ["No program has an endpoint."]
 
@@ -92,8 +92,8 @@ def test_44_events_are_sent_again(place: Place) -> None:
         await store.change(name, lambda known: known.changed(status=EndpointStatus.PAUSED))
         delivery = a_delivery(1, id=f"{name}:e1", endpoint_id=name, status="given_up")
         await store.keep(delivery)
-        told = await place.type("webhooks", "redrive", name)
-        assert told == [f"{name}: is on. 1 earlier events are sent again."]
+        lines = await place.type("webhooks", "redrive", name)
+        assert lines == [f"{name}: is on. 1 earlier events are sent again."]
         endpoint = await store.endpoint(name)
         assert endpoint is not None
         assert endpoint.status is EndpointStatus.ON

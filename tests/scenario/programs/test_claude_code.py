@@ -58,8 +58,8 @@ class Session:
             stdout=asyncio.subprocess.PIPE,
         )
         printed, _ = await process.communicate()
-        told: dict[str, Any] = json.loads(printed)
-        return told
+        result: dict[str, Any] = json.loads(printed)
+        return result
 
     @property
     def ran(self) -> str:
@@ -98,7 +98,7 @@ async def people(step: Doorstep, changes: dict[str, Any] | None) -> AsyncIterato
 
 
 @pytest.mark.parametrize(
-    ("end", "ran", "told"),
+    ("end", "ran", "message"),
     [
         ("allow", "own", ""),
         ("edit", "edited", ""),
@@ -111,7 +111,7 @@ async def people(step: Doorstep, changes: dict[str, Any] | None) -> AsyncIterato
     ],
 )
 async def test_73_http_hook(
-    session: Session, step: Doorstep, end: str, ran: str, told: str
+    session: Session, step: Doorstep, end: str, ran: str, message: str
 ) -> None:
     session.environment["COUNTERSIGN_KEY"] = await step.key() if end != "wrong key" else "csk_no"
     arguments: Any = {"edit": EDITED, "allow": COMMAND}.get(end)
@@ -136,7 +136,7 @@ async def test_73_http_hook(
     async with people(step, changes):
         await session.run(hook=hook)
     assert session.ran == ran
-    assert told in " ".join(session.model.results)
+    assert message in " ".join(session.model.results)
 
 
 async def test_73_a_deferred_call_runs_after_the_decision_with_one_card(

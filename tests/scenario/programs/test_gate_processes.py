@@ -50,8 +50,8 @@ def python(code: str) -> list[str]:
 
 
 def execution(record: Record) -> tuple[str, str]:
-    told = record.shown["execution"]
-    return told["state"], told.get("summary") or ""
+    execution = record.shown["execution"]
+    return execution["state"], execution.get("summary") or ""
 
 
 def has_state(state: str) -> Any:
@@ -76,12 +76,12 @@ def test_a_signal_while_people_are_waited_for_leaves_the_request(
 ) -> None:
     process = start(*argv)
     record = door.request()
-    told = process.stderr.readline()
+    printed = process.stderr.readline()
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert (out, record.shown["status"]) == (b"", "pending")
-    assert record.shown["id"] in told.decode()
+    assert record.shown["id"] in printed.decode()
     assert b"Traceback" not in err
 
 

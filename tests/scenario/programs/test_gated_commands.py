@@ -61,8 +61,8 @@ def ran() -> Any:
 
 
 def execution(shell: Shell) -> tuple[str, str]:
-    told = shell.world.request.shown["execution"]
-    return told["state"], told.get("summary", "")
+    execution = shell.world.request.shown["execution"]
+    return execution["state"], execution.get("summary", "")
 
 
 def test_the_command_runs_as_it_was_shown(shell: Shell) -> None:

@@ -54,7 +54,7 @@ VERSION = '#!/bin/sh\n[ "$1" = --version ] && echo "{version} (Claude Code)"\n'
 CODEX = "#!/bin/sh\n{deed}\n"
 
 
-class Desk:
+class Place:
     """The home, the project and the programs of somebody who installs a hook."""
 
     def __init__(self, folder: Path) -> None:
@@ -87,10 +87,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    desk = Desk(tmp_path)
-    monkeypatch.chdir(desk.project)
-    return desk
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    place = Place(tmp_path)
+    monkeypatch.chdir(place.project)
+    return place
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -106,9 +106,9 @@ def entries(agent: str, path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_absent_settings_are_made(desk: Desk, agent: str) -> None:
-    assert desk.install(agent) == 0
-    path = desk.settings(agent)
+def test_absent_settings_are_made(place: Place, agent: str) -> None:
+    assert place.install(agent) == 0
+    path = place.settings(agent)
     wanted: dict[str, dict[str, Any]] = {
         "claude-code": {"timeout": 600, "onFailure": "block"},
         "codex": {"timeout": 600},
@@ -119,16 +119,16 @@ def test_absent_settings_are_made(desk: Desk, agent: str) -> None:
     assert entries(agent, path)
     for entry in entries(agent, path):
         assert wanted[agent].items() <= entry.items()
-    assert str(path) in desk.out
+    assert str(path) in place.out
     assert not path.with_name(f"{path.name}.bak").exists()
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_valid_settings_keep_all_else_and_leave_a_copy(desk: Desk, agent: str) -> None:
-    path = desk.settings(agent, VALID[agent])
+def test_valid_settings_keep_all_else_and_leave_a_copy(place: Place, agent: str) -> None:
+    path = place.settings(agent, VALID[agent])
     path.chmod(0o640)
-    assert desk.install(agent) == 0
+    assert place.install(agent) == 0
     assert path.with_name(f"{path.name}.bak").read_text("utf-8") == VALID[agent]
     assert path.stat().st_mode & 0o777 == 0o640
     after = read(path)
@@ -142,29 +142,29 @@ def test_valid_settings_keep_all_else_and_leave_a_copy(desk: Desk, agent: str) -
             assert after[name] == value
     for event, kept in MINE[agent]["hooks"].items():
         assert after["hooks"][event][: len(kept)] == kept
-    added = [line for line in desk.out.splitlines() if line.startswith("+") and "hook" in line]
+    added = [line for line in place.out.splitlines() if line.startswith("+") and "hook" in line]
     assert added
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_a_second_time_changes_nothing(desk: Desk, agent: str) -> None:
-    path = desk.settings(agent, VALID[agent])
-    assert desk.install(agent) == 0
+def test_a_second_time_changes_nothing(place: Place, agent: str) -> None:
+    path = place.settings(agent, VALID[agent])
+    assert place.install(agent) == 0
     first = path.read_bytes()
-    assert desk.install(agent) == 0
+    assert place.install(agent) == 0
     assert path.read_bytes() == first
-    assert "already" in desk.out
+    assert "already" in place.out
     assert path.with_name(f"{path.name}.bak").read_text("utf-8") == VALID[agent]
 
 
-def test_claude_code_calls_the_api_by_itself_and_blocks_when_that_fails(desk: Desk) -> None:
-    assert desk.install("claude-code", "--http") == 2
-    assert "needs COUNTERSIGN_URL" in desk.err
-    desk.environ["COUNTERSIGN_URL"] = "https://countersign.example.com/"
-    assert desk.install("claude-code") == 0
+def test_claude_code_calls_the_api_by_itself_and_blocks_when_that_fails(place: Place) -> None:
+    assert place.install("claude-code", "--http") == 2
+    assert "needs COUNTERSIGN_URL" in place.err
+    place.environ["COUNTERSIGN_URL"] = "https://countersign.example.com/"
+    assert place.install("claude-code") == 0
     for _ in range(2):
-        assert desk.install("claude-code", "--http") == 0
-    (group,) = read(desk.settings("claude-code"))["hooks"]["PreToolUse"]
+        assert place.install("claude-code", "--http") == 0
+    (group,) = read(place.settings("claude-code"))["hooks"]["PreToolUse"]
     assert group["hooks"] == [
         {
             "type": "http",
@@ -176,15 +176,15 @@ def test_claude_code_calls_the_api_by_itself_and_blocks_when_that_fails(desk: De
             "statusMessage": "Waiting for people in Slack",
         }
     ]
-    assert desk.install("codex", "--http") == 2
+    assert place.install("codex", "--http") == 2
 
 
-def test_an_older_entry_is_replaced_and_its_neighbours_stay(desk: Desk) -> None:
+def test_an_older_entry_is_replaced_and_its_neighbours_stay(place: Place) -> None:
     old = {"type": "command", "command": "countersign hook claude-code", "timeout": 5}
     mine = {"type": "command", "command": "mine"}
     settings = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [old, mine]}]}}
-    path = desk.settings("claude-code", json.dumps(settings))
-    assert desk.install("claude-code") == 0
+    path = place.settings("claude-code", json.dumps(settings))
+    assert place.install("claude-code") == 0
     first, second = read(path)["hooks"]["PreToolUse"]
     assert first == {"matcher": "*", "hooks": [mine]}
     assert second["hooks"][0]["timeout"] == 600
@@ -196,89 +196,91 @@ BROKEN_CASES = [
 
 
 @pytest.mark.parametrize(("agent", "text"), BROKEN_CASES)
-def test_settings_that_cannot_be_understood_stay(desk: Desk, agent: str, text: str) -> None:
-    path = desk.settings(agent, text)
-    assert desk.install(agent) == 2
+def test_settings_that_cannot_be_understood_stay(place: Place, agent: str, text: str) -> None:
+    path = place.settings(agent, text)
+    assert place.install(agent) == 2
     assert path.read_text() == text
     assert [each.name for each in path.parent.iterdir()] == [path.name]
-    assert "stays as it is" in desk.err
-    assert f"hook {agent}" in desk.err, "what to write by hand"
+    assert "stays as it is" in place.err
+    assert f"hook {agent}" in place.err, "what to write by hand"
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_settings_that_are_no_text_or_no_file_stay(desk: Desk, agent: str) -> None:
-    path = desk.settings(agent, "")
+def test_settings_that_are_no_text_or_no_file_stay(place: Place, agent: str) -> None:
+    path = place.settings(agent, "")
     path.write_bytes(b"\xff")
-    assert desk.install(agent) == 2
+    assert place.install(agent) == 2
     assert path.read_bytes() == b"\xff"
     path.unlink()
     path.mkdir()
-    assert desk.install(agent) == 2
+    assert place.install(agent) == 2
 
 
 @pytest.mark.parametrize("agent", FILES)
-def test_read_only_settings_stay(desk: Desk, agent: str) -> None:
-    path = desk.settings(agent, VALID[agent])
+def test_read_only_settings_stay(place: Place, agent: str) -> None:
+    path = place.settings(agent, VALID[agent])
     path.chmod(0o444)
-    assert desk.install(agent) == 2
+    assert place.install(agent) == 2
     assert path.read_text("utf-8") == VALID[agent]
-    assert "read-only" in desk.err
+    assert "read-only" in place.err
 
 
-def test_another_copy_of_countersign_in_codex_is_not_doubled(desk: Desk) -> None:
-    assert desk.install("codex", "--project") == 0
-    before = (desk.project / FILES["codex"]).read_text()
+def test_another_copy_of_countersign_in_codex_is_not_doubled(place: Place) -> None:
+    assert place.install("codex", "--project") == 0
+    before = (place.project / FILES["codex"]).read_text()
     changed = before.replace("countersign-ask hook codex", "/opt/countersign hook codex")
-    (desk.project / FILES["codex"]).write_text(changed)
-    assert desk.install("codex", "--project") == 2
-    assert (desk.project / FILES["codex"]).read_text() == changed
+    (place.project / FILES["codex"]).write_text(changed)
+    assert place.install("codex", "--project") == 2
+    assert (place.project / FILES["codex"]).read_text() == changed
 
 
-def test_a_link_to_settings_stays_a_link(desk: Desk) -> None:
-    real = desk.home / "dotfiles.json"
+def test_a_link_to_settings_stays_a_link(place: Place) -> None:
+    real = place.home / "dotfiles.json"
     real.write_text("{}")
-    path = desk.settings("claude-code")
+    path = place.settings("claude-code")
     path.parent.mkdir()
     path.symlink_to(real)
-    assert desk.install("claude-code") == 0
+    assert place.install("claude-code") == 0
     assert path.is_symlink()
     assert entries("claude-code", real)
 
 
-def test_a_project_gets_a_command_without_a_path_of_this_machine(desk: Desk) -> None:
-    desk.program("countersign-ask", "#!/bin/sh\n")
-    assert desk.install("claude-code", "--project") == 0
-    (entry,) = entries("claude-code", desk.project / FILES["claude-code"])
+def test_a_project_gets_a_command_without_a_path_of_this_machine(place: Place) -> None:
+    place.program("countersign-ask", "#!/bin/sh\n")
+    assert place.install("claude-code", "--project") == 0
+    (entry,) = entries("claude-code", place.project / FILES["claude-code"])
     assert entry["command"] == "countersign-ask hook claude-code"
-    assert desk.install("claude-code", "--user") == 0
-    (entry,) = entries("claude-code", desk.settings("claude-code"))
-    assert entry["command"] == f"{desk.programs}/countersign-ask hook claude-code"
-    assert desk.install("copilot", "--user") == 2
+    assert place.install("claude-code", "--user") == 0
+    (entry,) = entries("claude-code", place.settings("claude-code"))
+    assert entry["command"] == f"{place.programs}/countersign-ask hook claude-code"
+    assert place.install("copilot", "--user") == 2
 
 
 @pytest.mark.parametrize(("version", "code"), [("2.1.294", 2), ("2.1.295", 0), ("3.0.0", 0)])
-def test_28_a_claude_code_that_cannot_block_is_refused(desk: Desk, version: str, code: int) -> None:
-    desk.program("claude", VERSION.format(version=version))
-    assert desk.install("claude-code") == code
-    assert desk.settings("claude-code").exists() == (code == 0)
+def test_28_a_claude_code_that_cannot_block_is_refused(
+    place: Place, version: str, code: int
+) -> None:
+    place.program("claude", VERSION.format(version=version))
+    assert place.install("claude-code") == code
+    assert place.settings("claude-code").exists() == (code == 0)
 
 
-def test_28_an_unknown_version_is_said(desk: Desk) -> None:
-    (desk.programs / "claude").unlink()
-    assert desk.install("claude-code") == 0
-    assert "2.1.295" in desk.err
+def test_28_an_unknown_version_is_said(place: Place) -> None:
+    (place.programs / "claude").unlink()
+    assert place.install("claude-code") == 0
+    assert "2.1.295" in place.err
 
 
 @pytest.mark.parametrize("deed", ["exit 0", "exit 1", None])
 def test_28_a_codex_that_does_not_call_the_hook_is_not_protected(
-    desk: Desk, deed: str | None
+    place: Place, deed: str | None
 ) -> None:
     if deed is None:
-        (desk.programs / "codex").unlink()
+        (place.programs / "codex").unlink()
     else:
-        desk.program("codex", CODEX.format(deed=deed))
-    assert desk.install("codex") == 2
-    assert "NOT PROTECTED" in desk.err
+        place.program("codex", CODEX.format(deed=deed))
+    assert place.install("codex") == 2
+    assert "NOT PROTECTED" in place.err
 
 
 @pytest.mark.parametrize("agent", ["codex", "gemini"])
@@ -292,11 +294,11 @@ def test_28_a_codex_that_does_not_call_the_hook_is_not_protected(
     ],
 )
 def test_28_a_hook_that_dies_holds_the_call(
-    desk: Desk, agent: str, deed: str, code: int, err: str
+    place: Place, agent: str, deed: str, code: int, err: str
 ) -> None:
-    desk.program("countersign-ask", f"#!/bin/sh\n{deed}\n")
-    assert desk.install(agent) == 0
-    (entry,) = entries(agent, desk.settings(agent))
+    place.program("countersign-ask", f"#!/bin/sh\n{deed}\n")
+    assert place.install(agent) == 0
+    (entry,) = entries(agent, place.settings(agent))
     done = subprocess.run(  # noqa: S602 - as the agent runs it
         entry["command"], shell=True, capture_output=True, text=True, check=False
     )

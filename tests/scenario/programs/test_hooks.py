@@ -181,13 +181,13 @@ def test_72_an_edit_is_told_whole_or_not_offered(
     assert hook.sent["kind"] == "edit"
     printed = hook.printed
     output = printed.get("hookSpecificOutput", {})
-    told = {
+    reply = {
         "claude-code": output.get("updatedInput", output.get("decision", {}).get("updatedInput")),
         "codex": output.get("updatedInput"),
         "gemini": output.get("tool_input"),
         "copilot": printed.get("modifiedArgs"),
     }[agent]
-    assert told == edited
+    assert reply == edited
     if agent == "codex":
         assert output.keys() == {"hookEventName", "permissionDecision", "updatedInput"}
 
@@ -392,13 +392,13 @@ def test_without_a_memory_the_call_is_asked_anew(hook: Hook, tmp_path: Path) -> 
 
 def test_a_call_that_was_not_alone_is_deferred_the_second_time(hook: Hook, tmp_path: Path) -> None:
     both = transcript(tmp_path / "a.jsonl", "toolu_01", "toolu_02")
-    one = transcript(tmp_path / "b.jsonl", "toolu_03")
+    other = transcript(tmp_path / "b.jsonl", "toolu_03")
     asked_again(hook, tmp_path, "toolu_01", "--defer", transcript_path=both)
     assert "only call" in text_of_refusal("claude-code", "PreToolUse", hook)
-    asked_again(hook, tmp_path, "toolu_03", "--defer", transcript_path=one)
+    asked_again(hook, tmp_path, "toolu_03", "--defer", transcript_path=other)
     assert decision_of(hook) == "defer"
     hook.world.server.approve(hook.world.request)
-    asked_again(hook, tmp_path, "toolu_03", "--defer", transcript_path=one)
+    asked_again(hook, tmp_path, "toolu_03", "--defer", transcript_path=other)
     assert decision_of(hook) == "allow"
 
 
@@ -423,9 +423,9 @@ def test_defer_ends_at_once_and_finds_the_decision_when_resumed(hook: Hook, tmp_
     assert hook.printed == {"hookSpecificOutput": output}
     hook.world.server.approve(hook.world.request, {"command": "ls", "description": "Look"})
     hook.run("claude-code", record, "--defer")
-    told = hook.printed["hookSpecificOutput"]
-    assert told["permissionDecision"] == "allow"
-    assert told["updatedInput"] == {"command": "ls", "description": "Look"}
+    output = hook.printed["hookSpecificOutput"]
+    assert output["permissionDecision"] == "allow"
+    assert output["updatedInput"] == {"command": "ls", "description": "Look"}
 
 
 @pytest.mark.parametrize("ids", [("toolu_01", "toolu_02"), ("toolu_03",), ()])

@@ -324,8 +324,8 @@ async def test_a_server_that_dies_while_it_runs_ends_the_proxy(bench: Bench) -> 
     proxy = await speaking(bench)
     await call(proxy, "die", {})
     assert proxy.stdout is not None
-    told = await proxy.stdout.read()
-    assert b"Its outcome is unknown, and people are asked" in told
+    printed = await proxy.stdout.read()
+    assert b"Its outcome is unknown, and people are asked" in printed
     assert await proxy.wait() == 3
     assert bench.door.request().shown["execution"]["state"] == "unknown"
 

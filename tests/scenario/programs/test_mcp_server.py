@@ -58,9 +58,9 @@ class Agent:
         """Call a tool; the text block says the same as the structured content."""
         result = await self.client.call_tool(tool, arguments)
         assert not result.is_error, texts(result)
-        told: dict[str, Any] = result.structured_content or {}
-        assert json.loads(texts(result)) == told
-        return told
+        reply: dict[str, Any] = result.structured_content or {}
+        assert json.loads(texts(result)) == reply
+        return reply
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -70,19 +70,19 @@ async def test_an_approval_is_handed_over_with_its_start_and_reported(
     """Check 67, of the server."""
     async with Agent(bench, era) as agent:
         people = bench.approve({"env": "staging"})
-        told = await agent.call("request_approval", **CALL, edit=True)
+        reply = await agent.call("request_approval", **CALL, edit=True)
         await people
-        assert told["status"] == "approved"
-        assert told["decision"]["arguments"] == {"env": "staging"}
+        assert reply["status"] == "approved"
+        assert reply["decision"]["arguments"] == {"env": "staging"}
         record = bench.door.request()
         assert record.shown["execution"]["state"] == "started"
-        assert told["execution_id"] == record.shown["execution"]["execution_id"]
-        again = await agent.call("get_request", id=told["id"])
-        assert again == told
-        await agent.call("report_result", id=told["id"], outcome="ran", summary="3 pods")
+        assert reply["execution_id"] == record.shown["execution"]["execution_id"]
+        again = await agent.call("get_request", id=reply["id"])
+        assert again == reply
+        await agent.call("report_result", id=reply["id"], outcome="ran", summary="3 pods")
         assert record.shown["execution"]["state"] == "ran"
         assert record.is_delivered
-        late = await agent.call("get_request", id=told["id"])
+        late = await agent.call("get_request", id=reply["id"])
         assert "execution_id" not in late or late["execution_id"] is None
         assert "Not run again" in late["next"]
 
@@ -93,15 +93,15 @@ async def test_a_request_that_pends_is_a_success_that_says_how_to_go_on(
 ) -> None:
     """Check 68, of the server."""
     async with Agent(bench, era) as agent:
-        told = await agent.call("request_approval", **CALL, wait_seconds=0)
-        assert told["status"] == "pending"
-        assert "get_request" in told["next"]
+        reply = await agent.call("request_approval", **CALL, wait_seconds=0)
+        assert reply["status"] == "pending"
+        assert "get_request" in reply["next"]
         with pytest.raises(Exception, match=r"(?i)timed out|timeout"):
             await agent.client.call_tool("request_approval", CALL, read_timeout_seconds=2)
         people = bench.approve()
-        done = await agent.call("get_request", id=told["id"])
+        done = await agent.call("get_request", id=reply["id"])
         await people
-        assert (done["id"], done["status"]) == (told["id"], "approved")
+        assert (done["id"], done["status"]) == (reply["id"], "approved")
         assert len(bench.door.server.records) == 1
 
 
@@ -110,24 +110,24 @@ async def test_each_other_end_is_told_as_what_it_is(bench: Bench) -> None:
     server = bench.door.server
     async with Agent(bench) as agent:
         people = bench.later(lambda record: server.reject(record, "too late"))
-        told = await agent.call("request_approval", **CALL)
+        reply = await agent.call("request_approval", **CALL)
         await people
-        assert (told["status"], told["next"]) == ("rejected", "Rejected by Ada: too late")
-        assert told["execution_id"] is None
+        assert (reply["status"], reply["next"]) == ("rejected", "Rejected by Ada: too late")
+        assert reply["execution_id"] is None
         server.policy = "nobody"
-        told = await agent.call("request_approval", **CALL, key="2")
-        assert "people could not be asked (nobody-can-decide)" in told["next"]
+        reply = await agent.call("request_approval", **CALL, key="2")
+        assert "people could not be asked (nobody-can-decide)" in reply["next"]
         server.policy = "ask"
-        told = await agent.call("request_approval", **CALL, key="3", wait_seconds=0)
-        gone = await agent.call("cancel_request", id=told["id"])
+        reply = await agent.call("request_approval", **CALL, key="3", wait_seconds=0)
+        gone = await agent.call("cancel_request", id=reply["id"])
         assert gone["status"] == "cancelled"
         server.policy, server.is_frozen = "allow", True
-        told = await agent.call("request_approval", **CALL, key="4")
-        assert (told["execution_id"], told["next"]) == (
+        reply = await agent.call("request_approval", **CALL, key="4")
+        assert (reply["execution_id"], reply["next"]) == (
             None,
             "Not run: an admin has frozen all starts.",
         )
-        assert "arguments" not in told["decision"]
+        assert "arguments" not in reply["decision"]
 
 
 class Tasks(ClientExtension):
@@ -148,8 +148,8 @@ class Tasks(ClientExtension):
         for _ in range(3):
             method = "tasks/cancel" if self.cancels and len(self.states) == 2 else "tasks/get"
             asked = MethodCall(method=method, params={"taskId": task.task_id})
-            told = await context.session.send_request(asked, Answer)
-            answer = told.model_dump()
+            reply = await context.session.send_request(asked, Answer)
+            answer = reply.model_dump()
             self.states.append(answer)
             if "result" in answer:
                 return CallToolResult.model_validate(answer["result"])
@@ -264,9 +264,9 @@ async def test_people_answer_questions(bench: Bench) -> None:
             ({"schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}, {"n": 1}),
         ):
             people = bench.later(partial(server.reply, answer=answer))
-            told = await agent.call("ask_people", question="Which region?", **more)
+            reply = await agent.call("ask_people", question="Which region?", **more)
             await people
-            assert (told["status"], told["decision"]["answer"]) == ("answered", answer)
+            assert (reply["status"], reply["decision"]["answer"]) == ("answered", answer)
 
 
 async def test_faults_are_errors_that_the_model_can_read(bench: Bench) -> None:
@@ -314,17 +314,17 @@ async def test_the_permission_prompt_answers_in_one_text_block(bench: Bench, end
         await people
     assert result.structured_content is None
     (block,) = result.content
-    told = json.loads(getattr(block, "text"))  # noqa: B009 - blocks are of several kinds
+    reply = json.loads(getattr(block, "text"))  # noqa: B009 - blocks are of several kinds
     expected: dict[str, Any] = {
         "allow": {"behavior": "allow", "updatedInput": {"command": "ls"}},
         "edit": {"behavior": "allow", "updatedInput": {"command": "ls -l"}},
         "deny": {"behavior": "deny", "message": "Rejected by Ada: no"},
     }
     if end == "away":
-        assert told["behavior"] == "deny"
-        assert "people could not be asked" in told["message"]
+        assert reply["behavior"] == "deny"
+        assert "people could not be asked" in reply["message"]
     else:
-        assert told == expected[end]
+        assert reply == expected[end]
         assert bench.door.request().shown["tool"] == "claude-code.Bash"
 
 
@@ -350,7 +350,7 @@ async def test_the_tools_say_what_they_take_and_give(bench: Bench) -> None:
 @pytest.mark.parametrize("era", ERAS)
 async def test_http_asks_with_the_key_of_the_caller(bench: Bench, era: str, address: str) -> None:
     """Check 67, of the server on HTTP."""
-    for key, told in (
+    for key, reply in (
         (KEY, "pending"),
         (KEY.replace("csk_A", "csk_B"), "key-invalid"),
         ("", "key"),
@@ -360,7 +360,7 @@ async def test_http_asks_with_the_key_of_the_caller(bench: Bench, era: str, addr
             transport = streamable_http_client(address, http_client=http)
             async with Client(transport, mode=era) as client:
                 result = await client.call_tool("request_approval", {**CALL, "wait_seconds": 0})
-                assert told in texts(result)
+                assert reply in texts(result)
                 assert result.is_error == (key != KEY)
     assert len(bench.door.server.records) == 1
 
@@ -378,8 +378,8 @@ async def test_67_each_end_over_http(bench: Bench, era: str, address: str) -> No
             people = bench.later(deed)
             result = await client.call_tool("request_approval", {**CALL, **more})
             await people
-            told = result.structured_content or {}
-            return told["status"], (told["decision"] or {}).get("arguments"), told["next"]
+            reply = result.structured_content or {}
+            return reply["status"], (reply["decision"] or {}).get("arguments"), reply["next"]
 
         assert (await asked(server.approve))[:2] == ("approved", CALL["arguments"])
         edited = {"env": "staging"}
@@ -387,9 +387,9 @@ async def test_67_each_end_over_http(bench: Bench, era: str, address: str) -> No
         assert (await asked(change, edit=True, key="2"))[:2] == ("approved", edited)
         rejection = await asked(partial(server.reject, reason="too late"), key="3")
         assert rejection == ("rejected", None, "Rejected by Ada: too late")
-        status, _, told = await asked(server.expire, key="4")
+        status, _, reply = await asked(server.expire, key="4")
         assert status == "expired"
-        assert "This is no rejection." in told
+        assert "This is no rejection." in reply
 
 
 async def test_http_answers_no_other_host_and_no_page(bench: Bench, address: str) -> None:

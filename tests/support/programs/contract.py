@@ -67,8 +67,8 @@ def operation(method: str, path: str) -> Operation:
 
 def faults(value: Any, schema: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is wrong in a value, as pointers and sentences."""
-    found = validator(json.dumps(schema)).iter_errors(value)
-    return [(_pointer(error), error.message) for error in found]
+    errors = validator(json.dumps(schema)).iter_errors(value)
+    return [(_pointer(error), error.message) for error in errors]
 
 
 @cache
@@ -80,19 +80,19 @@ def validator(schema: str) -> Draft202012Validator:
     return Draft202012Validator(rooted, registry=registry, format_checker=FormatChecker())
 
 
-def parameters(found: Operation, query: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def parameters(operation: Operation, query: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Check the parameters of a query, and give them as what their schemas say.
 
     Raises:
         BrokenContractError: One is unknown, stands twice, or does not fit.
     """
     known = {
-        each["name"]: each for each in found.spec.get("parameters", ()) if each["in"] == "query"
+        each["name"]: each for each in operation.spec.get("parameters", ()) if each["in"] == "query"
     }
     values: dict[str, Any] = {}
     for name, text in query:
         if name not in known:
-            raise BrokenContractError(f"{found.name} has no parameter {name}")
+            raise BrokenContractError(f"{operation.name} has no parameter {name}")
         kind = known[name]["schema"]["type"]
         if kind == "array":
             values.setdefault(name, []).append(text)
@@ -104,22 +104,24 @@ def parameters(found: Operation, query: Sequence[tuple[str, str]]) -> dict[str, 
         wrong = faults(value, known[name]["schema"])
         if wrong:
             raise BrokenContractError(f"{name}: {wrong}")
-    path = {each["name"]: each for each in found.spec.get("parameters", ()) if each["in"] == "path"}
-    for name, text in found.path.items():
+    path = {
+        each["name"]: each for each in operation.spec.get("parameters", ()) if each["in"] == "path"
+    }
+    for name, text in operation.path.items():
         if faults(text, path[name]["schema"]):
             raise BrokenContractError(f"{name}: {text}")
     return values
 
 
-def check_answer(found: Operation, status: int, value: Any) -> None:
+def check_answer(operation: Operation, status: int, value: Any) -> None:
     """Check an answer of the server itself.
 
     Raises:
         BrokenContractError: The status, the code of a problem, or the body is not in the file.
     """
-    answers = found.spec["responses"]
+    answers = operation.spec["responses"]
     if str(status) not in answers:
-        raise BrokenContractError(f"{found.name} has no answer {status}: {value}")
+        raise BrokenContractError(f"{operation.name} has no answer {status}: {value}")
     answer = answers[str(status)]
     if "$ref" in answer:
         answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
@@ -129,7 +131,7 @@ def check_answer(found: Operation, status: int, value: Any) -> None:
     (content,) = answer["content"].values()
     wrong = faults(value, content["schema"])
     if wrong:
-        raise BrokenContractError(f"{found.name} {status}: {wrong}")
+        raise BrokenContractError(f"{operation.name} {status}: {wrong}")
 
 
 def strict_json(text: bytes) -> Any:

@@ -102,10 +102,10 @@ class Server:
     ) -> Answer:
         """Answer a request at once, whatever `wait` says."""
         self.look()
-        found = contract.operation(method, target)
+        operation = contract.operation(method, target)
         self.seen.append((method, target))
         try:
-            status, value = self._handle(found, query, headers, body)
+            status, value = self._handle(operation, query, headers, body)
         except ProblemError as problem:
             status = problem.status
             value = {
@@ -114,7 +114,7 @@ class Server:
                 "instance": target,
                 **{name: member for name, member in problem.members.items() if member is not None},
             }
-        contract.check_answer(found, status, value)
+        contract.check_answer(operation, status, value)
         sent = {
             "date": format_datetime(self.date, usegmt=True),
             "content-type": "application/json" if status < 400 else "application/problem+json",
@@ -138,7 +138,7 @@ class Server:
 
     def _handle(
         self,
-        found: contract.Operation,
+        operation: contract.Operation,
         query: Sequence[tuple[str, str]],
         headers: Mapping[str, str],
         body: bytes,
@@ -147,25 +147,25 @@ class Server:
             status, code, after = self.next_problems.pop(0)
             raise ProblemError(status, code, retry_after=after)
         parsed = _parsed(headers, body)
-        self._check_key(headers, found.scopes)
-        values = contract.parameters(found, query)
-        if "requestBody" in found.spec:
-            schema = found.spec["requestBody"]["content"]["application/json"]["schema"]
+        self._check_key(headers, operation.scopes)
+        values = contract.parameters(operation, query)
+        if "requestBody" in operation.spec:
+            schema = operation.spec["requestBody"]["content"]["application/json"]["schema"]
             wrong = contract.faults(parsed, schema)
             if wrong:
                 raise ProblemError(422, "invalid", errors=_items(wrong))
         elif body:
-            raise contract.BrokenContractError(f"{found.name} takes no body")
+            raise contract.BrokenContractError(f"{operation.name} takes no body")
         handlers: dict[str, Callable[[], tuple[int, dict[str, Any]]]] = {
             "createRequest": lambda: self._create(parsed, headers),
             "listRequests": lambda: (200, self._page(values)),
-            "getRequest": lambda: (200, self._read(self._of(found))),
-            "cancelRequest": lambda: (200, self._cancel(self._of(found))),
-            "startExecution": lambda: self._start(self._of(found), parsed),
-            "reportResult": lambda: (200, self._result(self._of(found), parsed)),
+            "getRequest": lambda: (200, self._read(self._of(operation))),
+            "cancelRequest": lambda: (200, self._cancel(self._of(operation))),
+            "startExecution": lambda: self._start(self._of(operation), parsed),
+            "reportResult": lambda: (200, self._result(self._of(operation), parsed)),
             "introspectToken": lambda: (200, self._introspect(parsed)),
         }
-        return handlers[found.name]()
+        return handlers[operation.name]()
 
     def _check_key(self, headers: Mapping[str, str], scopes: list[str]) -> None:
         scheme, _, key = headers.get("authorization", "").partition(" ")
@@ -224,8 +224,8 @@ class Server:
 
     def _newest(self, key: str) -> tuple[Record | None, int]:
         """The newest request of a key, and its generation."""
-        found = [record for record in self.records.values() if record.key == key]
-        return (found[-1] if found else None), max(1, len(found))
+        records = [record for record in self.records.values() if record.key == key]
+        return (records[-1] if records else None), max(1, len(records))
 
     def _check_scope(self, body: dict[str, Any]) -> None:
         if body.get("tool") and not self.tools.fullmatch(body["tool"]):
@@ -506,8 +506,8 @@ class Server:
             decision["usable"] = in_time and not self.is_frozen
         return shown
 
-    def _of(self, found: contract.Operation) -> Record:
-        record = self.records.get(found.path["id"])
+    def _of(self, operation: contract.Operation) -> Record:
+        record = self.records.get(operation.path["id"])
         if record is None:
             raise ProblemError(404, "not-found")
         return record
@@ -615,20 +615,20 @@ def _strange(schema: Any, at: str) -> list[tuple[str, str]]:
     """Parts of a schema that a form cannot keep."""
     if isinstance(schema, bool):
         return []
-    found = [(f"{at}/{name}", "is not kept") for name in schema if name not in KEPT]
+    faults = [(f"{at}/{name}", "is not kept") for name in schema if name not in KEPT]
     kinds = schema.get("type", [])
     if isinstance(kinds, list) and kinds and (len(kinds) != 2 or "null" not in kinds):
-        found.append((f"{at}/type", "is one, or one and null"))
+        faults.append((f"{at}/type", "is one, or one and null"))
     if not isinstance(schema.get("additionalProperties", True), bool):
-        found.append((f"{at}/additionalProperties", "is true or false"))
+        faults.append((f"{at}/additionalProperties", "is true or false"))
     for name in ("oneOf", "anyOf"):
         for branch in schema.get(name, ()):
             members = branch.get("properties", {}).values()
             if "$ref" not in branch and not any("const" in member for member in members):
-                found.append((f"{at}/{name}", "is not told apart by a const"))
+                faults.append((f"{at}/{name}", "is not told apart by a const"))
     for name in ("properties", "$defs"):
         for member, inner in schema.get(name, {}).items():
-            found += _strange(inner, f"{at}/{name}/{member}")
+            faults += _strange(inner, f"{at}/{name}/{member}")
     if "items" in schema:
-        found += _strange(schema["items"], f"{at}/items")
-    return found
+        faults += _strange(schema["items"], f"{at}/items")
+    return faults

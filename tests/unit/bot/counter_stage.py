@@ -159,7 +159,7 @@ class Counter:
         await self.office.queue.run()
         return answer
 
-    def told(self, user_id: str) -> str:
+    def private_text(self, user_id: str) -> str:
         """The newest private answer."""
         return [text for who, text in self.office.notifier.whispers if who == user_id][-1]
 

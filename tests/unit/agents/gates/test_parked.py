@@ -165,7 +165,7 @@ async def test_a_doubt_that_runs_again_waits_with_its_decision() -> None:
 
 def in_house(ruling: Ruling) -> tuple[GrantingHouse, Switch, Plain, World]:
     """A call that is parked, and that an application's policy lets run without people."""
-    house, switch, pay = GrantingHouse(always(ruling), found=BY_GRANT), Switch(), Plain("pay")
+    house, switch, pay = GrantingHouse(always(ruling), answer=BY_GRANT), Switch(), Plain("pay")
     world = a_world(switch, pay)
     world.policy = house
     return house, switch, pay, world
@@ -196,7 +196,7 @@ async def test_a_parked_call_that_nobody_decided_is_judged_like_a_new_one(
 ) -> None:
     house, switch, pay, world = in_house(before)
     waits = await parked(world)
-    house.rules, house.found, switch.is_on = always(after), None, False
+    house.rules, house.answer, switch.is_on = always(after), None, False
     events = await world.resume({waits.id: True})
     assert len(pay.calls) == (outcome == "ran")
     if outcome == "asked":

@@ -45,7 +45,7 @@ def payer(tool: Tool, *script: Turn) -> ChatModelAgent:
     return ChatModelAgent(name="payer", model=ScriptedModel(script), tools=[approval_gate(tool)])
 
 
-def one(node: Any, **options: Any) -> Callable[[Lab], StateGraph]:
+def single_node(node: Any, **options: Any) -> Callable[[Lab], StateGraph]:
     def build(_: Lab) -> StateGraph:
         graph = StateGraph(State).add_node("a", node, **options)
         return graph.add_edge("__start__", "a").add_edge("a", "__end__")
@@ -72,7 +72,7 @@ async def test_i5_an_agent_in_a_node_that_is_retried() -> None:
     tool, tries = Plain("pay"), Counter[str]()
     agent = payer(tool, PAY, say("paid"), say("paid"))
     results: list[str] = []
-    lab = Lab(one(in_a_node(agent, tries, results), retry_policy=POLICY))
+    lab = Lab(single_node(in_a_node(agent, tries, results), retry_policy=POLICY))
     [question] = (await lab.start()).interrupts
     result = await lab.run(resume=yes(question.context))
     assert result.values["log"] == ["a"]
@@ -93,7 +93,7 @@ async def test_i5_another_call_under_the_same_id_asks_for_itself() -> None:
     model = ScriptedModel([call("ask", {"x": 1}, id="c1"), *scripted, say("paid")])
     agent = ChatModelAgent(name="payer", model=model, tools=[gated, approval_gate(Plain("ask"))])
 
-    lab = Lab(one(in_a_node(agent, tries, []), retry_policy=POLICY))
+    lab = Lab(single_node(in_a_node(agent, tries, []), retry_policy=POLICY))
     [first] = (await lab.start()).interrupts
     await lab.run(resume=yes(first.context))
     assert tries["node"] == 3
@@ -140,7 +140,7 @@ def guarded(failures: int, waits: list[float]) -> Lab:
 
     def build(lab: Lab) -> StateGraph:
         inner = chain(lab, pay=flaky(lab.ran, "pay", failures)).compile(interrupt_before=["pay"])
-        return one(inner, retry_policy=RetryPolicy(sleep=wait))(lab)
+        return single_node(inner, retry_policy=RetryPolicy(sleep=wait))(lab)
 
     return Lab(build)
 
@@ -170,7 +170,7 @@ async def test_i5_nor_a_node_whose_question_people_answered() -> None:
             node_interrupt("pay?")
             return flaky(lab.ran, "pay", 1)(state)
 
-        return one(chain(lab, pay=node).compile(), retry_policy=POLICY)(lab)
+        return single_node(chain(lab, pay=node).compile(), retry_policy=POLICY)(lab)
 
     lab = Lab(build)
     await lab.start()
@@ -183,7 +183,7 @@ async def test_a_policy_of_its_own_still_counts() -> None:
     def build(lab: Lab) -> StateGraph:
         inner = StateGraph(State).add_node("pay", flaky(lab.ran, "pay", 1), retry_policy=POLICY)
         inner.add_edge("__start__", "pay").add_edge("pay", "__end__")
-        return one(inner.compile(interrupt_before=["pay"]), retry_policy=POLICY)(lab)
+        return single_node(inner.compile(interrupt_before=["pay"]), retry_policy=POLICY)(lab)
 
     lab = Lab(build)
     await lab.start()
@@ -194,7 +194,7 @@ async def test_a_policy_of_its_own_still_counts() -> None:
 async def test_a_graph_that_people_let_run_as_a_whole_is_retried_as_its_policy_says() -> None:
     def build(lab: Lab) -> StateGraph:
         inner = chain(lab, pay=flaky(lab.ran, "pay", 0), mail=flaky(lab.ran, "mail", 2))
-        return one(inner.compile(), retry_policy=POLICY)(lab)
+        return single_node(inner.compile(), retry_policy=POLICY)(lab)
 
     lab = Lab(build, {"interrupt_before": ["a"]})
     await lab.start()
@@ -210,7 +210,7 @@ async def test_i5_a_graph_inside_a_node_keeps_what_finished_behind_its_breakpoin
         async def node(state: State) -> object:
             return {"log": cast("State", await graph.run_inside({}))["log"]}
 
-        return one(node, retry_policy=POLICY)(lab)
+        return single_node(node, retry_policy=POLICY)(lab)
 
     lab = Lab(build)
     await lab.start()

@@ -36,12 +36,12 @@ from agents.graph import (
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 
 
-def one(lab: Lab) -> StateGraph:
+def one_question(lab: Lab) -> StateGraph:
     return chain(lab, a=lab.ask("a", "q"))
 
 
 async def test_g050_without_a_store_questions_surface() -> None:
-    lab = Lab(one, {"checkpoint_store": None})
+    lab = Lab(one_question, {"checkpoint_store": None})
     result = await lab.run({}, thread_id="")
     assert values_of(result) == ["q"]
     assert (result.thread_id, result.checkpoint) == ("", 0)
@@ -54,14 +54,14 @@ async def test_g050_without_a_store_questions_surface() -> None:
 
 
 async def test_g050_a_thread_id_needs_a_store() -> None:
-    lab = Lab(one, {"checkpoint_store": None})
+    lab = Lab(one_question, {"checkpoint_store": None})
     with pytest.raises(NoCheckpointerError, match="needs a store"):
         await lab.start()
     assert lab.ran == {}
 
 
 async def test_g050_without_a_thread_id() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     with pytest.raises(NoCheckpointerError):
         await lab.run({}, thread_id="")
     with pytest.raises(NoCheckpointerError):
@@ -70,7 +70,7 @@ async def test_g050_without_a_thread_id() -> None:
 
 
 async def test_g052_a_thread_that_never_ran() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     for request in ({"resume": "x"}, {"resume_map": {"x": 1}}, {}):
         with pytest.raises(CheckpointNotFoundError):
             await lab.run(**request)
@@ -78,7 +78,7 @@ async def test_g052_a_thread_that_never_ran() -> None:
 
 
 async def test_g053_a_finished_thread() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     [question] = ids(await lab.start())
     await lab.run(resume="x")
     before = await lab.state()
@@ -90,7 +90,7 @@ async def test_g053_a_finished_thread() -> None:
 
 
 async def test_g055_reading_without_a_store() -> None:
-    graph = Lab(one, {"checkpoint_store": None}).graph
+    graph = Lab(one_question, {"checkpoint_store": None}).graph
     calls: list[Callable[[], Any]] = [
         lambda: graph.get_state("t"),
         lambda: graph.history("t"),
@@ -108,7 +108,7 @@ async def test_g056_outside_of_a_run() -> None:
     with pytest.raises(OutsideRunError):
         node_interrupt("q")
     with pytest.raises(OutsideRunError):
-        await Lab(one).graph.run_inside({})
+        await Lab(one_question).graph.run_inside({})
 
 
 async def test_g056_a_router_may_not_ask() -> None:
@@ -175,7 +175,7 @@ async def test_g058_goto_an_undeclared_node() -> None:
 async def test_g058_commands_with_a_resume_are_checked_first(
     command: Command, error: type[Exception]
 ) -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start()
     before = await lab.state()
     with pytest.raises(error):
@@ -272,12 +272,12 @@ async def test_a_step_limit_is_a_number_of_steps(limit: Any) -> None:
 
 
 async def test_a_node_that_is_gone() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start()
     lab.build = lambda lab: chain(lab, other=lab.ask("a", "q"))
     with pytest.raises(AgentChangedError, match="node 'a'"):
         await lab.run(resume="x")
-    lab.build, lab.options = one, {"name": "another"}
+    lab.build, lab.options = one_question, {"name": "another"}
     for call in (lab.run(resume="x"), lab.start(), lab.state()):
         with pytest.raises(AgentChangedError, match="graph 'graph'"):
             await call
@@ -286,7 +286,7 @@ async def test_a_node_that_is_gone() -> None:
 
 
 async def test_cancel_needs_a_reason_and_something_to_cancel() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start()
     with pytest.raises(AgentConfigError, match="reason"):
         await lab.graph.cancel("t", "")
@@ -296,7 +296,7 @@ async def test_cancel_needs_a_reason_and_something_to_cancel() -> None:
 
 
 async def test_update_state_as_nobody_known() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start()
     with pytest.raises(AgentConfigError, match="zzz"):
         await lab.graph.update_state("t", {}, as_node="zzz")
@@ -304,7 +304,7 @@ async def test_update_state_as_nobody_known() -> None:
 
 async def test_stream_modes() -> None:
     with pytest.raises(AgentConfigError, match="no mode"):
-        async for _ in Lab(one).graph.stream({}, mode="tasks"):  # type: ignore[arg-type]
+        async for _ in Lab(one_question).graph.stream({}, mode="tasks"):  # type: ignore[arg-type]
             pass
 
 

@@ -96,7 +96,7 @@ class Office:
         return await self.resume(targets_by_call(await self.pending(), responses))
 
     @property
-    def told(self) -> list[str]:
+    def results(self) -> list[str]:
         """What the model was told last about calls, in order."""
         last = [model for model in self.models if model.calls][-1].inputs[-1]
         parts = [part for message in last for part in message.parts]
@@ -131,7 +131,7 @@ async def test_g082_results_keep_the_order_of_the_calls(order: Sequence[str]) ->
     for call_id in order:
         targets = targets_by_call(await office.pending(), {call_id: answers[call_id]})
         await office.resume(targets)
-    assert [text.split(":")[0] for text in office.told] == ["1", "2"]
+    assert [text.split(":")[0] for text in office.results] == ["1", "2"]
     messages = office.models[-1].inputs[-1]
     assert isinstance(messages[-2], ModelResponse)
     wanted = [p.tool_call_id for p in messages[-2].parts if isinstance(p, ToolCallPart)]
@@ -161,7 +161,7 @@ async def test_g094_failed_call_is_tried_again_without_asking() -> None:
     await office.begin()
     events = await office.answer(c1=accept())
     assert office.ran == ["send alice 1 None"]
-    assert office.told == ["1: sent to alice"]
+    assert office.results == ["1: sent to alice"]
     assert pauses == [1, 1]
     assert not any(isinstance(event, InterruptEvent) for event in events)
 

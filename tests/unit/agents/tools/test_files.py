@@ -47,7 +47,7 @@ def shown(messages: list[ModelMessage]) -> list[Any]:
     return [part.content for part in parts if isinstance(part, ToolReturnPart)]
 
 
-def told(world: World) -> list[Any]:
+def contents(world: World) -> list[Any]:
     """What the last model was told."""
     return shown(list(world.models[-1].inputs[-1]))
 
@@ -99,7 +99,7 @@ def wrong() -> ToolReturn:
 )
 async def test_the_model_is_shown_the_files(made: Tool, content: list[object]) -> None:
     world, [done] = await finish(made)
-    assert told(world) == [content]
+    assert contents(world) == [content]
     assert (done.result, list(done.files)) == (content[0], content[1:])
 
 
@@ -118,7 +118,7 @@ async def test_they_are_kept_while_a_call_beside_them_waits() -> None:
     world = World([calls, say("I see.")], [both, gated])
     [waiting] = (await world.run())[-1].contexts  # type: ignore[union-attr]
     await world.resume({waiting.id: yes(waiting)})
-    assert plain(told(world)[0]) == ALL
+    assert plain(contents(world)[0]) == ALL
 
 
 async def test_behind_a_gate_and_after_a_crash() -> None:
@@ -129,7 +129,7 @@ async def test_behind_a_gate_and_after_a_crash() -> None:
         await world.resume({waiting.id: yes(waiting)})
     world.tools = [approval_gate(both), Plain("late")]
     await world.recover()
-    assert plain(told(world)[0]) == ALL
+    assert plain(contents(world)[0]) == ALL
 
 
 def test_damaged_files() -> None:

@@ -27,28 +27,28 @@ def a_tool(**words: Any) -> Tool:
     return refund
 
 
-def told(calls: list[Mapping[str, Json]] = CALLS, **words: Any) -> SeveralText:
+def text_of(calls: list[Mapping[str, Json]] = CALLS, **words: Any) -> SeveralText:
     describer = describer_in(a_tool(**words))
     assert describer is not None
     return describer.describe_several(calls)
 
 
 def test_a_template_counts_adds_up_and_names_what_all_have_in_common() -> None:
-    words = told(batch_title="{n} refunds, {amount:sum} {currency}  in total")
+    words = text_of(batch_title="{n} refunds, {amount:sum} {currency}  in total")
     assert words.title == "2 refunds, 1,040.50 EUR in total"
 
 
 def test_a_value_that_differs_stands_for_none_of_them() -> None:
     mixed = [*CALLS, {**CALLS[0], "currency": "USD"}]
-    assert told(mixed, batch_title="{n} refunds, {amount:sum} {currency}").title == ""
-    assert told(batch_title="Refund order {order}").title == ""
+    assert text_of(mixed, batch_title="{n} refunds, {amount:sum} {currency}").title == ""
+    assert text_of(batch_title="Refund order {order}").title == ""
 
 
 def test_a_function_gets_the_arguments_of_each_call_as_the_tool_does() -> None:
     def words(calls: list[dict[str, Any]]) -> str:
         return f"{len(calls)} refunds,\nup to {max(arguments['amount'] for arguments in calls)}"
 
-    assert told(batch_title=words).title == "2 refunds, up to 1020.50"
+    assert text_of(batch_title=words).title == "2 refunds, up to 1020.50"
 
 
 def raises(*_: object, **__: object) -> str:
@@ -59,7 +59,7 @@ def raises(*_: object, **__: object) -> str:
     "words", [raises, lambda _: None, lambda _: 7, lambda: "", lambda _: b"two"]
 )
 def test_words_that_fail_or_are_none_are_left_out(words: Callable[..., Any]) -> None:
-    assert told(batch_title=words).title == ""
+    assert text_of(batch_title=words).title == ""
 
 
 def test_a_function_cannot_change_the_calls() -> None:
@@ -69,15 +69,15 @@ def test_a_function_cannot_change_the_calls() -> None:
         return "nothing"
 
     before = [dict(arguments) for arguments in CALLS]
-    assert told(batch_title=greedy).title == "nothing"
+    assert text_of(batch_title=greedy).title == "nothing"
     assert before == CALLS
 
 
 def test_a_key_is_an_argument_or_a_function_of_the_arguments() -> None:
     sizes = (Decimal("20.00"), Decimal("1020.50"))
-    assert told(batch_key="amount").sizes == sizes
-    assert told(batch_key=lambda order, amount, currency: amount).sizes == sizes
-    assert told().sizes == ()
+    assert text_of(batch_key="amount").sizes == sizes
+    assert text_of(batch_key=lambda order, amount, currency: amount).sizes == sizes
+    assert text_of().sizes == ()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_key_is_an_argument_or_a_function_of_the_arguments() -> None:
     ],
 )
 def test_a_key_that_is_no_number_counts_for_nothing(key: Any) -> None:
-    assert told(batch_key=key).sizes == ()
+    assert text_of(batch_key=key).sizes == ()
 
 
 @pytest.mark.parametrize(

@@ -72,13 +72,13 @@ async def test_the_answer_about_the_limit_is_the_result(choice: str) -> None:
     (doubt,) = contexts(await approved(world)).values()
     answer = InDoubtResult(choice=choice, result="412 rows" if choice == "ran" else None)  # type: ignore[arg-type]
     lines = brief(await collect(world.runner().resume("1", {doubt.id: answer})))
-    told = {
+    lines_by_choice = {
         "ran": "tool work#c1 ran: 412 rows",
         "give_up": "tool work#c1 failed: 'work' was started, and did not finish within its limit "
         "of 0.03 seconds. It is unknown whether it took effect. Do not call it again by yourself; "
         "say so to the people.",
     }
-    assert lines[0] == told[choice]
+    assert lines[0] == lines_by_choice[choice]
 
 
 async def test_an_idempotent_call_fails_at_its_limit() -> None:

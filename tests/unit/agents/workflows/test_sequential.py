@@ -298,9 +298,9 @@ async def test_e071_who_runs_an_agent_sees_its_contexts_at_once() -> None:
             raise
 
     team = Team(lambda _: function_agent("around", around))
-    one = pending(await team.run())["a"]
+    interrupt = pending(await team.run())["a"]
 
-    assert seen == [str(one.address)] == ["agent:around;agent:a"]
+    assert seen == [str(interrupt.address)] == ["agent:around;agent:a"]
 
 
 def two_questions(answers: list[object]) -> Callable[[Team], Agent]:

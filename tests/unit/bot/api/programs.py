@@ -131,8 +131,8 @@ class FakeUseCases:
         self._of(caller, request_id)
 
         def is_due() -> bool:
-            found = self.requests[request_id]
-            is_over = found.status != "pending" if after is None else found.revision > after
+            request = self.requests[request_id]
+            is_over = request.status != "pending" if after is None else request.revision > after
             return is_over or self._is_stopped
 
         if wait_s == 0:
@@ -161,16 +161,16 @@ class FakeUseCases:
         self, caller: ApiCaller, query: ApiListQuery, *, after: Place | None
     ) -> tuple[Sequence[ApiRequest], Place | None]:
         self._fail()
-        found = [
+        requests = [
             request
             for request in self.requests.values()
             if self.owners[request.id] == caller.program.id
             and (not query.status or request.status in query.status)
             and (after is None or request.created_at < cast(int, after[0]))
         ]
-        found.sort(key=lambda request: -request.created_at)
-        page = found[: query.limit]
-        is_last = len(found) <= query.limit
+        requests.sort(key=lambda each: -each.created_at)
+        page = requests[: query.limit]
+        is_last = len(requests) <= query.limit
         return page, None if is_last else (page[-1].created_at, page[-1].id)
 
     async def cancel(self, caller: ApiCaller, request_id: str, *, reason: str | None) -> ApiRequest:
@@ -347,7 +347,7 @@ class Doorstep:
     port: int
     http: aiohttp.ClientSession
     missing: list[str]
-    told: list[BotEvent]
+    events: list[BotEvent]
     keys: dict[str, str] = field(default_factory=dict)
 
     async def stop(self) -> None:
@@ -451,7 +451,7 @@ async def doorstep(
         directory, notices, queue = FakeDirectory(), FakeNotices(), Queue()
         ring = a_ring(storage, clock, "U0OLGA", directory=directory, notices=notices, queue=queue)
         missing: list[str] = []
-        told: list[BotEvent] = []
+        events: list[BotEvent] = []
 
         async def is_ready() -> str:
             return ", ".join(missing)
@@ -470,7 +470,7 @@ async def doorstep(
             is_ready=is_ready,
             clock=clock,
             proxies=networks_of(proxies),
-            tell=told.append,
+            tell=events.append,
         )
         listening = await stack.enter_async_context(AsyncExitStack())
         port = await door.listen(host="127.0.0.1", port=0, stack=listening)
@@ -488,5 +488,5 @@ async def doorstep(
             port=port,
             http=http,
             missing=missing,
-            told=told,
+            events=events,
         )

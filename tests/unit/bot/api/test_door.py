@@ -288,7 +288,7 @@ async def test_a_key_in_an_address_is_revoked_at_once(bare: Doorstep, where: str
     assert ("key_used_wrong", "key-in-address") in await bare.acts()
     await bare.call("GET", where.format(key), key="")
     await bare.queue.run()
-    (message,) = bare.notices.told.values()
+    (message,) = bare.notices.sent.values()
     assert message[0] == "U0OLGA"
     assert key[:12] in message[1]
     assert key not in message[1]
@@ -369,14 +369,14 @@ async def test_the_owner_is_told_once_a_day_that_a_key_is_used_from_elsewhere(
     for _ in range(2):
         assert (await bare.call("GET", "/v1/me")).code == "network-not-allowed"
     await bare.queue.run()
-    ((owner, words),) = bare.notices.told.values()
+    ((owner, words),) = bare.notices.sent.values()
     assert owner == "U0OLGA"
     assert f"I refused the key `{key[:12]}` of deploy-bot" in words
     assert f"countersign keys revoke {key[:12]}" in words
     bare.clock.forward(hours=24)
     assert (await bare.call("GET", "/v1/me")).code == "network-not-allowed"
     await bare.queue.run()
-    assert len(bare.notices.told) == 2
+    assert len(bare.notices.sent) == 2
 
 
 def test_a_header_about_the_sender_is_believed_only_of_proxies() -> None:
@@ -408,7 +408,7 @@ async def test_each_answer_is_told_without_its_key(bare: Doorstep) -> None:
     await bare.call("GET", "/v1/me")
     await bare.call("GET", "/v1/me", key=new_key())
     await bare.call("GET", f"/nowhere/{key}", key="")
-    assert bare.told == [
+    assert bare.events == [
         ProgramAnswered("getMe", "ok"),
         ProgramAnswered("getMe", "key-invalid"),
         ProgramAnswered("", "key-in-address"),
@@ -447,7 +447,7 @@ async def test_each_wrong_key_gets_its_code_at_each_route_and_is_written_nowhere
             assert answer.fault == (status, code), name
             said.append(json.dumps(answer.body))
         entries = await step.storage.audit.of_thread("", limit=100)
-        places = (*said, *map(repr, entries), *map(repr, step.told), caplog.text)
+        places = (*said, *map(repr, entries), *map(repr, step.events), caplog.text)
         secrets = [key[13:] for key, _, _ in rows.values() if key]
         assert not [text for text in places for secret in secrets if secret in text]
 
@@ -592,7 +592,7 @@ async def test_what_is_not_http_is_a_problem_without_its_text(
     assert "400 Bad Request" in lines
     assert "application/problem+json" in lines
     assert "no-store" in lines
-    assert bare.told == [ProgramAnswered("", "request-invalid")]
+    assert bare.events == [ProgramAnswered("", "request-invalid")]
     assert not [text for text in (answer, caplog.text) if key[13:] in text]
 
 
@@ -826,8 +826,8 @@ async def test_a_list_has_conditions(step: Doorstep) -> None:
     await step.use.change(ID, status="approved")
     await step.use.change("apr_" + "1".rjust(32, "0"), status="expired")
     at = "/v1/requests?status=approved&status=expired&metadata=a=b=c&group=g&key=k"
-    found = await step.call("GET", f"{at}&created_after=2026-01-01T00:00:00Z")
-    assert [request["status"] for request in found.body["items"]] == ["expired", "approved"]
+    answer = await step.call("GET", f"{at}&created_after=2026-01-01T00:00:00Z")
+    assert [request["status"] for request in answer.body["items"]] == ["expired", "approved"]
     assert (await step.call("GET", "/v1/requests?status=nonsense")).code == "invalid"
 
 

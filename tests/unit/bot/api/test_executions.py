@@ -396,9 +396,9 @@ async def test_a_late_result_after_run_again_is_refused_and_on_record(
     record = await the_record(office, request)
     assert record.execution.state is state
     entries = await office.storage.audit.of_thread(record.thread_id, limit=100)
-    (told,) = [entry for entry in entries if entry.action == "program_reported"]
-    assert (told.detail["outcome"], told.detail["summary"]) == ("ran", "It ran.")
-    assert told.detail["why"]
+    (entry,) = [each for each in entries if each.action == "program_reported"]
+    assert (entry.detail["outcome"], entry.detail["summary"]) == ("ran", "It ran.")
+    assert entry.detail["why"]
 
 
 @pytest.mark.parametrize("outcome", ["running", "ran", "failed", "not_run"])
@@ -428,8 +428,8 @@ async def test_a_program_that_lost_a_later_token_has_people_asked_at_once(office
     programs, request = programs_of(office), await lost(office)
     await settle(office, request, {"choice": "again"}, Status.APPROVED)
     second = await programs.executions.start(a_caller(), request.id, a_start(request))
-    told = await programs.report(a_caller(), request.id, a_result("unknown"))
-    assert told.execution.state == "unknown"
+    reported = await programs.report(a_caller(), request.id, a_result("unknown"))
+    assert reported.execution.state == "unknown"
     proven = a_result("ran", summary="It ran.", token=second.token)
     assert (await programs.report(a_caller(), request.id, proven)).execution.state == "ran"
 

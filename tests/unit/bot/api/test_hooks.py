@@ -106,7 +106,7 @@ async def test_73_an_edit_replaces_all_arguments(step: Doorstep, body: dict[str,
 
 @pytest.mark.parametrize("body", [CALL, PROMPT])
 @pytest.mark.parametrize(
-    ("status", "changes", "told"),
+    ("status", "changes", "words"),
     [
         ("rejected", {"outcome": "rejected", "reason": "not on Friday"}, "by Ada: not on Friday"),
         ("rejected", {"source": "policy", "rule": "no-force"}, "by the rule no-force"),
@@ -117,7 +117,7 @@ async def test_73_an_edit_replaces_all_arguments(step: Doorstep, body: dict[str,
     ],
 )
 async def test_12_each_other_end_is_a_refusal_that_says_which(
-    step: Doorstep, body: dict[str, Any], status: str, changes: dict[str, Any] | None, told: str
+    step: Doorstep, body: dict[str, Any], status: str, changes: dict[str, Any] | None, words: str
 ) -> None:
     end = decided(step, **changes) if changes is not None else {}
     if status == "failed":
@@ -125,7 +125,7 @@ async def test_12_each_other_end_is_a_refusal_that_says_which(
     answer = await asked(step, body, **{**end, "status": status})
     verdict, reason = decision_of(answer)
     assert verdict == "deny"
-    assert told in reason
+    assert words in reason
 
 
 async def test_73_the_deadline_is_a_refusal_and_the_same_call_again_gets_the_decision(
@@ -182,7 +182,7 @@ async def test_an_approval_that_is_too_old_is_asked_anew(
 
 @pytest.mark.parametrize("body", [CALL, PROMPT])
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "words"),
     [
         (DirectoryError("users.info"), "Slack does not answer"),
         (StoreUnavailableError("gone"), "The database does not answer"),
@@ -190,17 +190,17 @@ async def test_an_approval_that_is_too_old_is_asked_anew(
     ],
 )
 async def test_73_each_fault_of_the_server_is_a_refusal(
-    step: Doorstep, body: dict[str, Any], error: Exception, told: str
+    step: Doorstep, body: dict[str, Any], error: Exception, words: str
 ) -> None:
     step.use.error = error
     verdict, reason = decision_of(await step.call("POST", HOOK, json=body))
     assert verdict == "deny"
-    assert told in reason
+    assert words in reason
     assert "This is no rejection." in reason
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "words"),
     [
         ({"key": ""}, "No key"),
         ({"key": "csk_nobody"}, "Unknown key"),
@@ -217,7 +217,7 @@ async def test_73_each_fault_of_the_server_is_a_refusal(
     ],
 )
 async def test_72_a_call_that_cannot_be_asked_about_is_refused_with_its_reason(
-    step: Doorstep, changes: dict[str, Any], told: str
+    step: Doorstep, changes: dict[str, Any], words: str
 ) -> None:
     """Status 401 or 422 would let the call run where onFailure is not set."""
     if "data" in changes:
@@ -225,7 +225,7 @@ async def test_72_a_call_that_cannot_be_asked_about_is_refused_with_its_reason(
     changes = {"json": CALL, **changes} if "data" not in changes else changes
     verdict, reason = decision_of(await step.call("POST", HOOK, **changes))
     assert verdict == "deny"
-    assert told in reason
+    assert words in reason
     assert step.use.requests == {}
 
 

@@ -250,9 +250,9 @@ QUESTIONS: list[tuple[dict[str, Any], Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "given", "told"), QUESTIONS)
+@pytest.mark.parametrize(("changes", "given", "answer"), QUESTIONS)
 async def test_an_answer_reaches_the_program_as_it_was_given(
-    office: Office, changes: dict[str, Any], given: Any, told: Any
+    office: Office, changes: dict[str, Any], given: Any, answer: Any
 ) -> None:
     request = await a_request(office, tool=None, arguments=None, **changes)
     record = await the_record(office, request)
@@ -261,7 +261,7 @@ async def test_an_answer_reaches_the_program_as_it_was_given(
     after = await programs_of(office).get(a_caller(), request.id)
     assert (after.status, after.execution.mode) == ("answered", "none")
     assert after.decision is not None
-    assert after.decision.answer == told
+    assert after.decision.answer == answer
 
 
 async def test_cancelling_ends_a_pending_request_and_nothing_else(office: Office) -> None:
@@ -339,9 +339,9 @@ async def test_the_address_of_a_request_is_that_of_its_card(office: Office) -> N
         await programs_of(office).link("apr_" + "0" * 32)
 
 
-@pytest.mark.parametrize(("multiple", "told"), [(False, "staging"), (True, ["staging"])])
+@pytest.mark.parametrize(("multiple", "answer"), [(False, "staging"), (True, ["staging"])])
 async def test_a_choice_reaches_the_program_by_its_value(
-    office: Office, multiple: bool, told: Any
+    office: Office, multiple: bool, answer: Any
 ) -> None:
     options = [{"value": name, "label": name.title()} for name in ("staging", "production")]
     changes: dict[str, Any] = {"kind": "choice", "options": options, "multiple": multiple}
@@ -350,7 +350,7 @@ async def test_a_choice_reaches_the_program_by_its_value(
     await office.decide(record, Status.ANSWERED, by=ROSA, answers={"selected": ["staging"]})
     after = await programs_of(office).get(a_caller(), request.id)
     assert after.decision is not None
-    assert (after.status, after.decision.answer) == ("answered", told)
+    assert (after.status, after.decision.answer) == ("answered", answer)
 
 
 async def test_the_21st_undecided_request_for_one_person_waits(storage: SqliteStores) -> None:

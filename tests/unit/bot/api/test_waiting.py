@@ -121,8 +121,8 @@ async def test_a_feed_tells_the_newest_state_of_each_request(office: Office) -> 
     programs = programs_of(office)
     first, second = await a_request(office, key="a"), await a_request(office, key="b")
     async with programs.changed_since(a_caller(), office.clock() - 1) as feed:
-        told = [await feed.next(timeout_s=9) for _ in range(2)]
-        assert {request.id for request in told if request} == {first.id, second.id}
+        changes = [await feed.next(timeout_s=9) for _ in range(2)]
+        assert {request.id for request in changes if request} == {first.id, second.id}
         await office.decide(await the_record(office, first), by=ADA)
         while (news := await feed.next(timeout_s=9)) and news.status != "approved":
             pass  # a state may come twice

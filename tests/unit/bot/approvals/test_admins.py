@@ -113,7 +113,7 @@ async def test_who_asked_hears_that_the_message_did_not_arrive(storage: SqliteSt
     counter, approval = await a_counter(storage, is_over=True)
     counter.office.notices.is_down = True
     await submit(counter, approval, ROSA, a_form())
-    assert "I couldn't message" in counter.told(ROSA)
+    assert "I couldn't message" in counter.private_text(ROSA)
 
     counter.office.notices.is_down = False
     await submit(counter, approval, ROSA, a_form())

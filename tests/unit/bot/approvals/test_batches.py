@@ -162,7 +162,7 @@ async def test_what_is_risky_is_decided_by_itself(
     assert ActionId.BATCH not in json.dumps(card_for(cards[1], approvers_text="").blocks)
     await counter.send(a_click(cards[1], ActionId.BATCH))
     assert counter.views.opened == []
-    assert "has to be decided on its own" in counter.told(ADA)
+    assert "has to be decided on its own" in counter.private_text(ADA)
     await submitted(counter, cards[0], ticked(*cards))  # a form of one's own making
     assert set((await states(storage)).values()) == {Status.PENDING}
 
@@ -225,4 +225,4 @@ async def test_a_form_has_no_more_than_it_can_have(storage: SqliteStores) -> Non
 async def test_calls_that_are_all_too_long_have_no_form(storage: SqliteStores) -> None:
     counter, cards = await asked(storage, "long " * 2_000, "longer " * 2_000)
     await counter.send(a_click(cards[0], ActionId.BATCH))
-    assert counter.told(ADA) == "This one has to be decided on its own. Use its card."
+    assert counter.private_text(ADA) == "This one has to be decided on its own. Use its card."

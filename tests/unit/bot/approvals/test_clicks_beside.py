@@ -80,10 +80,10 @@ async def test_who_lets_go_of_what_they_do_not_have_reads_who_has_it(storage: Sq
     counter, _ = await a_counter(storage)
     await press(counter, ActionId.CLAIM, ADA)
     await press(counter, ActionId.LET_GO, BEN)
-    assert counter.told(BEN) == "Someone else is already on it. You can still decide."
+    assert counter.private_text(BEN) == "Someone else is already on it. You can still decide."
     await press(counter, ActionId.LET_GO, ADA)
     await press(counter, ActionId.LET_GO, ADA)
-    assert counter.told(ADA) == "No one is on it right now, so there's nothing to change."
+    assert counter.private_text(ADA) == "No one is on it right now, so there's nothing to change."
 
 
 async def test_a_vote_ends_a_claim_and_others_can_vote_meanwhile(storage: SqliteStores) -> None:
@@ -274,7 +274,7 @@ async def test_a_question_is_asked_in_the_thread_and_answered_on_the_card(
     assert answered.said == ()
     assert await acts(counter) == ["asked_back", "asked_back"]
     assert await storage.inbox.new(THREAD_ID, limit=10) == []  # the agent does not read it
-    assert counter.told(ROSA).startswith("Your answer is on the card.")
+    assert counter.private_text(ROSA).startswith("Your answer is on the card.")
     assert answered.requesters == approval.requesters
     assert answered.expires_ms == approval.expires_ms
 
@@ -382,7 +382,7 @@ async def test_a_forged_option_does_nothing(storage: SqliteStores, value: object
     await counter.send(a_choice(approval, f"countersign:approve={plain}"))
 
     assert await storage.approvals.get(approval.approval_id) == approval
-    assert "isn't one I made" in counter.told(ADA)
+    assert "isn't one I made" in counter.private_text(ADA)
 
 
 async def test_a_needed_reason_of_a_yes_is_typed_and_none_of_a_rejection_is_offered(

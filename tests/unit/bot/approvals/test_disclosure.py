@@ -268,7 +268,7 @@ async def test_reveal_is_refused_to_who_may_not_decide(storage: SqliteStores, us
     counter = Counter.on(await an_office(storage))
     approval = await counter.office.the_approval()
     assert (await counter.send(a_click(approval, ActionId.REVEAL, user_id))).status == 200
-    assert counter.told(user_id)
+    assert counter.private_text(user_id)
     assert counter.views.opened == []
     assert (await counter.office.the_approval()).seen == ()
 
@@ -285,7 +285,7 @@ async def test_the_form_of_an_edit_does_not_open_before(storage: SqliteStores) -
     counter = Counter.on(await an_office(storage))
     approval = await counter.office.the_approval()
     assert (await counter.send(a_click(approval, ActionId.EDIT))).status == 200
-    assert "Select Reveal…" in counter.told(ADA)
+    assert "Select Reveal…" in counter.private_text(ADA)
     forged = a_submission(approval, ActionId.EDIT_MODAL, typed("argument_1", "x"))
     assert "Reveal" in (await counter.send(forged)).body
     await is_untouched(counter)

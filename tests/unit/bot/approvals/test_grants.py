@@ -266,7 +266,7 @@ async def test_there_is_nothing_to_end_without_a_grant(storage: SqliteStores) ->
     counter = Counter.on(office)
     await office.hear("<@UBOT> look")
     await counter.send(a_click(await office.the_approval(), ActionId.REVOKE, ADA))
-    assert "can't find this request" in counter.told(ADA)
+    assert "can't find this request" in counter.private_text(ADA)
 
 
 async def left_by_a_death(storage: SqliteStores) -> Office:

@@ -85,7 +85,7 @@ async def test_a_reason_of_the_form_says_whether_it_asks_again(key: str, end: st
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "reply"),
     [
         (
             Expired(waited="8 hours"),
@@ -104,11 +104,11 @@ async def test_a_reason_of_the_form_says_whether_it_asks_again(key: str, end: st
     ],
 )
 async def test_a_deployment_that_nobody_rejected_is_told_as_it_ended(
-    answer: object, told: str
+    answer: object, reply: str
 ) -> None:
     talk = Talk()
     await talk.say(DEPLOY)
-    assert await talk.decide(answer) == told
+    assert await talk.decide(answer) == reply
     assert talk.effects == []
 
 

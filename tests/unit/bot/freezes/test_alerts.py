@@ -66,7 +66,7 @@ def texts(office: Office, count: int = 1) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("by", "alert", "told"),
+    ("by", "alert", "channels"),
     [
         (ADA, "C9", ["C9"]),
         (ADA, "", ["C1"]),
@@ -75,13 +75,13 @@ def texts(office: Office, count: int = 1) -> list[str]:
     ],
 )
 async def test_the_alert_goes_to_the_policys_channel_or_the_place_of_the_command(
-    storage: SqliteStores, by: str, alert: str, told: list[str]
+    storage: SqliteStores, by: str, alert: str, channels: list[str]
 ) -> None:
     office = an_office(storage, alert=alert)
     await freeze(office, by=by, place="C1" if by == ADA else "")
     for _ in range(3):
         await look(office)
-    assert [posted.channel for posted in office.notices.freezes] == told
+    assert [posted.channel for posted in office.notices.freezes] == channels
 
 
 async def test_the_alert_is_kept_true_until_it_shows_the_lifting(storage: SqliteStores) -> None:
@@ -233,9 +233,9 @@ async def test_11_17_a_freeze_names_what_runs_and_what_is_in_doubt(storage: Sqli
     for approval in (runs, doubt, waits):
         await storage.approvals.insert(approval)
     office = Office(storage, [])
-    found = await office.freezing.running(ALL)
-    assert {approval.approval_id for approval in found} == {runs.approval_id, doubt.approval_id}
-    first, second = running_lines(found)
+    running = await office.freezing.running(ALL)
+    assert {approval.approval_id for approval in running} == {runs.approval_id, doubt.approval_id}
+    first, second = running_lines(running)
     assert first.startswith("Still running: `pay` in <#C1> (")
     assert second.startswith("Nobody knows whether these ran: `pay` in <#C1> (")
     other = FreezeScope(kind=ScopeKind.TOOL, name="refund")

@@ -84,11 +84,11 @@ def test_without_an_id_the_only_freeze_is_lifted() -> None:
 def test_a_freeze_that_is_not_there_is_not_lifted() -> None:
     with pytest.raises(UnknownFreezeError, match="Nothing is frozen"):
         lifted(SwitchRecord(), "", confirmed(), count=1)
-    two = frozen(frozen(SwitchRecord(), a_freeze(SQL)), a_freeze())
+    second = frozen(frozen(SwitchRecord(), a_freeze(SQL)), a_freeze())
     with pytest.raises(UnknownFreezeError, match="f1, f2"):
-        lifted(two, "", confirmed(), count=1)
+        lifted(second, "", confirmed(), count=1)
     with pytest.raises(UnknownFreezeError, match="no freeze f9"):
-        lifted(two, "f9", confirmed(), count=1)
+        lifted(second, "f9", confirmed(), count=1)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("all", "x"), ("tool", "")])
@@ -147,5 +147,5 @@ def test_the_lifting_of_a_freeze_is_told_where_its_alert_is(channel: str) -> Non
     alert = FreezeAlert(freeze=switch.freezes[0], channel=channel)
     switch = switch.with_alert("f1", alert)
     assert lifted(switch, "f1", confirmed(), count=2).alerts == (alert,)
-    told = (alert.changed(lifted=confirmed()),) if channel else ()
-    assert lifted(switch, "f1", confirmed(), count=1).alerts == told
+    alerts = (alert.changed(lifted=confirmed()),) if channel else ()
+    assert lifted(switch, "f1", confirmed(), count=1).alerts == alerts

@@ -53,7 +53,7 @@ def drawn_form(
     return form if isinstance(form, NotEditable) else drawn(form.shown)
 
 
-def one(node: dict[str, Any], *, required: bool = True, **root: Any) -> dict[str, Any]:
+def schema_with(node: dict[str, Any], *, required: bool = True, **root: Any) -> dict[str, Any]:
     """A schema with one argument, `x`."""
     needed = ["x"] if required else []
     return {"type": "object", "properties": {"x": node}, "required": needed, **root}

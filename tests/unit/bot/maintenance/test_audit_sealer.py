@@ -54,7 +54,7 @@ class FakeTrail(Trail):
         raise NotImplementedError
 
 
-def told(caplog: pytest.LogCaptureFixture, action: str) -> list[str]:
+def logged(caplog: pytest.LogCaptureFixture, action: str) -> list[str]:
     return [
         record.getMessage() for record in caplog.records if getattr(record, "action", "") == action
     ]
@@ -69,7 +69,7 @@ async def test_the_ends_are_told_every_hour(caplog: pytest.LogCaptureFixture) ->
         clock.forward(minutes=1)
 
     assert (
-        told(caplog, "audit_head")
+        logged(caplog, "audit_head")
         == [f"audit head of T1: 7:{HASH}", f"audit head of no workspace: 1:{HASH}"] * 2
     )
     assert trail.sealed[0] == ("me", START_MS)
@@ -86,7 +86,7 @@ async def test_what_is_open_for_more_than_a_minute_is_told(
         await sealer.step()
         clock.forward(minutes=1)
 
-    assert told(caplog, "audit_unsealed") == ["3 unsealed audit entries, oldest 120 s"]
+    assert logged(caplog, "audit_unsealed") == ["3 unsealed audit entries, oldest 120 s"]
 
 
 async def test_a_database_that_is_away_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -94,7 +94,7 @@ async def test_a_database_that_is_away_is_asked_again(caplog: pytest.LogCaptureF
     sealer = Sealer(trail=trail, clock=FakeClock(), owner="me")
     trail.fault = StoreUnavailableError("away")
     await sealer.step()
-    assert len(told(caplog, "seal_failed")) == 1
+    assert len(logged(caplog, "seal_failed")) == 1
     trail.fault = None
     await sealer.step()
     assert len(trail.sealed) == 1

@@ -284,8 +284,8 @@ async def test_i5_a_call_that_was_parked_in_the_copy_does_not_start(drill: Drill
 
     assert office.ran == []
     assert "I've stopped it, so nothing more of it runs" in office.shown()[-1]
-    told = await office.storage.approvals.get(approval.approval_id)
-    assert told.execution.state is ExecutionState.DOUBT
+    restored = await office.storage.approvals.get(approval.approval_id)
+    assert restored.execution.state is ExecutionState.DOUBT
     assert await office.storage.threads.parked() == []
 
 

@@ -25,7 +25,7 @@ from tests.unit.bot.approvals.due.test_escalation import (
     SAM,
     an_office,
     mentioned,
-    told,
+    notified,
 )
 from tests.unit.bot.notifications.people import keep
 from tests.unit.bot.office import ADA, CHANNEL, GUS, ROSA, Office
@@ -69,12 +69,12 @@ async def test_who_sleeps_is_not_mentioned_and_hears_of_it_in_the_morning(
     assert (mentioned(approval), snoozed(approval)) == ([SAM], [MIA])
     for _ in range(3):
         await office.later(minutes=60)
-    assert {user_id for _, names, _ in told(office) for user_id in names} == {SAM}
-    office.notifier.told.clear()
+    assert {user_id for _, names, _ in notified(office) for user_id in names} == {SAM}
+    office.notifier.sent.clear()
     await office.later(hours=4, minutes=14)
-    assert MIA not in {user_id for _, names, _ in told(office) for user_id in names}
+    assert MIA not in {user_id for _, names, _ in notified(office) for user_id in names}
     await office.later(minutes=2)
-    assert ("snooze_over", [MIA], MIA) in told(office)
+    assert ("snooze_over", [MIA], MIA) in notified(office)
     assert snoozed(await office.the_approval()) == []
 
 
@@ -103,7 +103,7 @@ async def test_where_all_sleep_until_it_has_expired_the_thread_hears_so(
     assert mentioned(approval) == []
     assert [reminder.kind for reminder in approval.reminders] == ["quiet"]
     await office.later(hours=3, minutes=1)
-    assert [kind for kind, _, _ in told(office)] == ["quiet"]
+    assert [kind for kind, _, _ in notified(office)] == ["quiet"]
 
 
 async def test_where_all_sleep_and_it_waits_until_the_morning_nothing_is_said(
@@ -120,9 +120,9 @@ async def test_a_step_of_the_ladder_lets_backups_sleep_too(storage: SqliteStores
     await office.later(hours=1, minutes=1)
     approval = await office.the_approval()
     assert (approval.escalation.steps, snoozed(approval)) == (1, [LIA])
-    assert LIA not in {user_id for _, names, _ in told(office) for user_id in names}
+    assert LIA not in {user_id for _, names, _ in notified(office) for user_id in names}
     await until_seven(office)
-    assert ("snooze_over", [LIA], LIA) in told(office)
+    assert ("snooze_over", [LIA], LIA) in notified(office)
 
 
 async def test_a_user_group_is_mentioned_as_long_as_one_of_it_is_awake(
@@ -251,4 +251,4 @@ async def test_a_delegate_who_sleeps_is_told_in_the_morning(storage: SqliteStore
     approval = await office.asked(ASK)
     assert (mentioned(approval), snoozed(approval)) == ([], [SAM])
     await until_seven(office)
-    assert ("snooze_over", [SAM], SAM) in told(office)
+    assert ("snooze_over", [SAM], SAM) in notified(office)

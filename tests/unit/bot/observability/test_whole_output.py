@@ -50,7 +50,7 @@ class Observed:
     def __init__(self) -> None:
         self.metrics, self._exporter, provider = Metrics(), InMemorySpanExporter(), TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))
-        self.told = both(self.metrics, Tracing(provider))
+        self.tell = both(self.metrics, Tracing(provider))
 
     def text(self) -> str:
         """Everything, without what depends on the machine."""
@@ -175,7 +175,7 @@ async def _call_slack(observed: Observed) -> None:
             api_url=f"{server.make_url('')}",
             identity=Identity(team_id="T1", bot_user_id="UBOT", bot_id="B1"),
         )
-        client = slack.client(timeout_s=5, tell=observed.told)
+        client = slack.client(timeout_s=5, tell=observed.tell)
         await client.chat_postMessage(channel="C1", text="Paid.")
         with pytest.raises(SlackApiError):
             await client.chat_update(channel="C1", ts="1.2", text="Paid.")
@@ -187,7 +187,7 @@ async def test_one_afternoon_is_counted_timed_and_traced_as_ever(storage: Sqlite
     observed, clock = Observed(), FakeClock()
     save = Breakable(storage.checkpoints.save)
     storage.checkpoints.save = save  # type: ignore[method-assign]
-    watched = metered(storage, observed.told, clock)
+    watched = metered(storage, observed.tell, clock)
     amounts = {"Mia": 5, "Joe": 6, "Kim": 7, "Lea": 500}
     turns = [
         turn
@@ -199,14 +199,14 @@ async def test_one_afternoon_is_counted_timed_and_traced_as_ever(storage: Sqlite
         [*turns, say("Nothing to pay.")],
         clock=clock,
         make_agent=_agent,
-        tell=observed.told,
+        tell=observed.tell,
     )
     await _play(office, save, clock)
     await _call_slack(observed)
-    with answering(Tasks(), observed.told):
+    with answering(Tasks(), observed.tell):
         pass
     recorder = PolicyRecorder(
-        audit=watched.audit, tell=observed.told, clock=clock, team_id="T1", owner="office"
+        audit=watched.audit, tell=observed.tell, clock=clock, team_id="T1", owner="office"
     )
     await recorder(PolicyNews(name="policy.yaml", hash="a1", in_force="a1"))
 

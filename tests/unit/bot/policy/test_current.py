@@ -48,7 +48,7 @@ class Shelf:
             raise ConnectionError("no database")
         self.news.append(news)
 
-    def told(self) -> list[bool]:
+    def verdicts(self) -> list[bool]:
         """Of each news, whether a policy came into force; then it is forgotten."""
         accepted = [not news.faults for news in self.news]
         self.news.clear()
@@ -66,7 +66,7 @@ async def test_a_file_that_did_not_change_is_not_looked_at() -> None:
     shelf = Shelf()
     policy = await begun(shelf)
     assert not await policy.reload()
-    assert (shelf.checks, shelf.told()) == (0, [])
+    assert (shelf.checks, shelf.verdicts()) == (0, [])
 
 
 async def test_a_faulty_new_file_is_refused_and_told_once() -> None:
@@ -75,7 +75,7 @@ async def test_a_faulty_new_file_is_refused_and_told_once() -> None:
     before, shelf.data = policy.file, BAD
     assert [await policy.reload() for _ in range(3)] == [False] * 3
     assert policy.file is before
-    assert (shelf.checks, shelf.told()) == (1, [False])
+    assert (shelf.checks, shelf.verdicts()) == (1, [False])
     assert "policy.yaml:9: rules[0].when.tool" in policy.faults
 
 
@@ -86,7 +86,7 @@ async def test_a_file_that_is_good_again_ends_the_fault() -> None:
     await policy.reload()
     shelf.data = GOOD
     assert not await policy.reload()
-    assert (policy.faults, shelf.told()) == ("", [False, True])
+    assert (policy.faults, shelf.verdicts()) == ("", [False, True])
 
 
 async def test_a_signal_finds_out_who_has_left_and_keeps_what_holds() -> None:
@@ -103,10 +103,10 @@ async def test_what_could_not_be_looked_up_is_tried_again_and_told_once() -> Non
     policy = await begun(shelf)
     shelf.data, shelf.directory.is_down = OTHER, True
     assert [await policy.reload() for _ in range(2)] == [False] * 2
-    assert (shelf.checks, shelf.told()) == (2, [False])
+    assert (shelf.checks, shelf.verdicts()) == (2, [False])
     shelf.directory.is_down = False
     assert await policy.reload()
-    assert (policy.faults, shelf.told()) == ("", [True])
+    assert (policy.faults, shelf.verdicts()) == ("", [True])
 
 
 async def test_a_file_that_is_gone_is_a_fault_that_may_pass() -> None:
@@ -117,7 +117,7 @@ async def test_a_file_that_is_gone_is_a_fault_that_may_pass() -> None:
     assert "No such file" in policy.faults
     shelf.fault = None
     await policy.reload()
-    assert (policy.faults, shelf.told()) == ("", [False, True])
+    assert (policy.faults, shelf.verdicts()) == ("", [False, True])
 
 
 async def test_what_is_not_on_record_does_not_come_into_force() -> None:
@@ -138,7 +138,7 @@ async def test_the_settings_are_a_policy_that_is_not_told() -> None:
     policy = await LoadedPolicy.load(source_of(settings, policy_world(), None, shelf.tell))
     assert (policy.name, policy.file.default.allow) == ("settings", True)
     assert not await policy.reload(anew=True)
-    assert shelf.told() == []
+    assert shelf.verdicts() == []
 
 
 async def test_a_file_is_read_no_further_than_shows_that_it_is_too_big(tmp_path: Path) -> None:

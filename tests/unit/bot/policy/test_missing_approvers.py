@@ -67,11 +67,11 @@ def test_votes_count_as_filled() -> None:
 
 def test_who_voted_in_an_earlier_stage_is_not_left_for_a_later_one() -> None:
     play = Play(ballot([("sre", 1)], [("leads", 1)]), snapshot_of(groups={"leads": ("ADA",)}))
-    assert feasibility_of(play.ballot, play.found).shortage is None
+    assert feasibility_of(play.ballot, play.snapshot).shortage is None
     play.approve("ADA")
-    assert feasibility_of(play.ballot, play.found).is_never
+    assert feasibility_of(play.ballot, play.snapshot).is_never
     play.take_back("ADA")
-    assert feasibility_of(play.ballot, play.found).shortage is None
+    assert feasibility_of(play.ballot, play.snapshot).shortage is None
 
 
 def test_a_card_waits_for_nobody_who_cannot_approve() -> None:

@@ -43,7 +43,7 @@ def test_reasons_are_found_in_order() -> None:
         ({}, own),
         ({}, snapshot_of()),
     ]
-    for changes, play.found in tries:
+    for changes, play.snapshot in tries:
         refusals.append(play.vote("TOM", APPROVE, **changes))
     assert refusals == [
         "closed",
@@ -96,7 +96,7 @@ def test_a_reason_that_cannot_be_seen_is_none(text: str) -> None:
 def test_a_failed_look_up_counts_nothing(unknown: str) -> None:
     play = Play(ballot([("sre", 2)], exclude=("fin",)), snapshot_of(groups={"fin": ()}))
     play.vote("ADA")
-    play.found = snapshot_of(groups={"fin": ()}, unknown=(unknown,))
+    play.snapshot = snapshot_of(groups={"fin": ()}, unknown=(unknown,))
     assert play.vote("BEN") == "lookup_failed"
     assert [vote.by for vote in play.ballot.votes] == ["ADA"]
 
@@ -116,7 +116,7 @@ def test_whoever_is_known_to_be_entitled_may_stop_it() -> None:
 def test_other_rejections_are_known_before_one_more_decides() -> None:
     play = Play(ballot([("sre", 2)], reject=2))
     play.reject("ADA")
-    play.found = snapshot_of(unknown=("ADA",))
+    play.snapshot = snapshot_of(unknown=("ADA",))
     assert play.reject("BEN") == "lookup_failed"
 
 

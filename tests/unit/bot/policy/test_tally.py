@@ -29,7 +29,7 @@ def test_nothing_is_taken_back_from_what_is_closed_or_changed() -> None:
 def test_who_came_to_be_excluded_is_dropped() -> None:
     play = Play(ballot([("sre", 2)], exclude=("fin",)), snapshot_of(groups={"fin": ()}))
     play.vote("ADA")
-    play.found = snapshot_of(groups={"fin": ("ADA",)})
+    play.snapshot = snapshot_of(groups={"fin": ("ADA",)})
     play.vote("BEN")
     assert [vote.by for vote in play.ballot.votes] == ["BEN"]
 

@@ -93,13 +93,13 @@ class Play:
 
     def __init__(self, start: Ballot, snapshot: PeopleSnapshot | None = None) -> None:
         self.ballot = start
-        self.found = snapshot or snapshot_of()
+        self.snapshot = snapshot or snapshot_of()
         self.last = VoteResult(ballot=start)
         self._at_ms = 0
 
     def vote(self, by: str, choice: str = APPROVE, **changes: object) -> str:
         """Try a vote; return the refusal, the decision, or `counted`."""
-        result = judge_vote(self.ballot, self._attempt(by, choice, changes), self.found)
+        result = judge_vote(self.ballot, self._attempt(by, choice, changes), self.snapshot)
         return self._heard(result)
 
     def approve(self, *people: str) -> list[str]:
@@ -112,12 +112,12 @@ class Play:
 
     def take_back(self, by: str, **changes: object) -> str:
         """Let somebody take their vote back."""
-        result = judge_take_back(self.ballot, self._attempt(by, "", changes), self.found)
+        result = judge_take_back(self.ballot, self._attempt(by, "", changes), self.snapshot)
         return self._heard(result)
 
     def tallies(self) -> dict[str, str]:
         """How far it is."""
-        return {tally.name: str(tally) for tally in self.ballot.progress(self.found)}
+        return {tally.name: str(tally) for tally in self.ballot.progress(self.snapshot)}
 
     def _attempt(self, by: str, choice: str, changes: dict[str, object]) -> VoteAttempt:
         self._at_ms += 1

@@ -108,7 +108,7 @@ async def test_its_form_opens_refuses_and_decides(counter: Counter) -> None:
 @pytest.mark.parametrize("action", [ActionId.APPROVE, ActionId.ACCEPT, "countersign:no_such"])
 async def test_buttons_of_other_kinds_do_nothing(counter: Counter, action: str) -> None:
     await counter.send(a_click(await counter.office.the_approval(), action))
-    assert "isn't one I made" in counter.told(ADA)
+    assert "isn't one I made" in counter.private_text(ADA)
     assert RAN == []
 
 

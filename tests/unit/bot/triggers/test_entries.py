@@ -45,7 +45,7 @@ schedules:
 
 def test_each_fault_is_told(tmp_path: Path) -> None:
     (tmp_path / "short").write_text("short")
-    told = faults(
+    words = faults(
         f"""
 triggers:
   pager: {{channel: C0OPS, owner: U0OLGA}}
@@ -56,7 +56,7 @@ schedules:
 """
     )
     for part in ("verify", "kind", "No such file", "fewer than 16 bytes", "61 * * * *", "Here"):
-        assert part in told
+        assert part in words
 
 
 def test_an_unknown_agent_is_a_fault() -> None:

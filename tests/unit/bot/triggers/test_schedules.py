@@ -75,14 +75,14 @@ async def test_two_replicas_start_once(
     scheduled: Callable[..., Office], storage: SqliteStores
 ) -> None:
     """Check 49."""
-    one, other = scheduled(), scheduled()
-    await asyncio.gather(one.sweep.tick(), other.sweep.tick())
-    for office in (one, other):
+    first, second = scheduled(), scheduled()
+    await asyncio.gather(first.sweep.tick(), second.sweep.tick())
+    for office in (first, second):
         office.clock.forward(seconds=3)
-    await asyncio.gather(one.sweep.tick(), other.sweep.tick())
-    await one.queue.run()
-    await other.queue.run()
-    assert len([*one.notices.starts, *other.notices.starts]) == 1
+    await asyncio.gather(first.sweep.tick(), second.sweep.tick())
+    await first.queue.run()
+    await second.queue.run()
+    assert len([*first.notices.starts, *second.notices.starts]) == 1
 
 
 async def test_a_start_after_a_restart_in_time_is_made_up_for(
@@ -101,15 +101,15 @@ async def test_a_missed_start_is_skipped_and_told_or_made_up_for(
     assert await ticks(first, forward_s=3) == 1
     later = scheduled(cron="0 * * * *", missed=missed, at=MONDAY + timedelta(hours=3, minutes=10))
     assert await ticks(later) == starts - 1
-    told = [text for _, text in later.notices.told.values()]
+    words = [text for _, text in later.notices.sent.values()]
     skipped = ["Skipped, because it was too late: the schedule certificates."]
-    assert told == (skipped if missed == "skip" else [])
+    assert words == (skipped if missed == "skip" else [])
 
 
 async def test_a_new_schedule_makes_up_for_nothing(scheduled: Callable[..., Office]) -> None:
     office = scheduled(missed="once", at=MONDAY + timedelta(hours=3))
     assert await ticks(office) == 0
-    assert not office.notices.told
+    assert not office.notices.sent
 
 
 async def test_a_freeze_skips_a_start_and_says_so(scheduled: Callable[..., Office]) -> None:
@@ -117,8 +117,8 @@ async def test_a_freeze_skips_a_start_and_says_so(scheduled: Callable[..., Offic
     await office.freezes.freeze(FreezeScope(), by=ADA, why="Incident.", place=CHANNEL)
     await ticks(office)
     assert await ticks(office, forward_s=3) == 0
-    told = [text for _, text in office.notices.told.values()]
-    assert "Nothing starts: a freeze stops the schedule certificates." in told
+    words = [text for _, text in office.notices.sent.values()]
+    assert "Nothing starts: a freeze stops the schedule certificates." in words
 
 
 async def test_nothing_starts_once_the_owner_has_left(scheduled: Callable[..., Office]) -> None:
@@ -126,8 +126,8 @@ async def test_nothing_starts_once_the_owner_has_left(scheduled: Callable[..., O
     office.directory.add(OLGA, is_deleted=True)
     await ticks(office)
     assert await ticks(office, forward_s=3) == 0
-    told = [text for _, text in office.notices.told.values()]
-    assert told == ["Nothing starts: the owner of the schedule certificates has left."]
+    words = [text for _, text in office.notices.sent.values()]
+    assert words == ["Nothing starts: the owner of the schedule certificates has left."]
 
 
 @pytest.mark.parametrize(("origins", "asks"), [(["slack"], True), (["schedule"], False)])

@@ -290,7 +290,7 @@ async def test_a_trigger_of_somebody_who_left_is_off_and_says_so_once(
         code = await refusal(office, signed(office, body, name=name), body)
         assert code == "key-revoked"
         await office.queue.run()
-    assert [*office.notices.told.values()] == [
+    assert [*office.notices.sent.values()] == [
         (CHANNEL, "Nothing starts: the owner of the trigger pager has left.")
     ]
 
@@ -372,10 +372,10 @@ def looping(pager: Callable[..., Office]) -> Callable[..., Office]:
 async def test_people_let_a_held_trigger_run_again(
     looping: Callable[..., Office], storage: SqliteStores, by: str
 ) -> None:
-    office, told = looping([{"from": ["sre"]}]), list[object]()
-    office.__dict__["starts"] = replace(office.starts, report=told.append)
+    office, reports = looping([{"from": ["sre"]}]), list[object]()
+    office.__dict__["starts"] = replace(office.starts, report=reports.append)
     assert await loop(office, 5) == MOST_ALIKE
-    results = [event.result for event in told if isinstance(event, ThreadStartAsked)]
+    results = [event.result for event in reports if isinstance(event, ThreadStartAsked)]
     assert results == [*3 * ["started"], *2 * ["held"]]
     (hold,) = office.notices.holds
     await office.holds.lift(hold.id, an_actor(by))

@@ -46,8 +46,8 @@ class WildPoster(FakePoster):
             raise DiedError
         if fate < 0.2:
             return FAILED
-        told = Posted(str(url), body, headers)
-        self.arrived[told.request["id"]].append(told.sequence)
+        posted = Posted(str(url), body, headers)
+        self.arrived[posted.request["id"]].append(posted.sequence)
         if fate < 0.3:
             raise DiedError
         return WebhookAnswer(error="no answer in time") if fate < 0.4 else TAKEN

@@ -78,11 +78,11 @@ async def test_what_happens_is_told_in_order(storage: SqliteStores) -> None:
     states = [attempt.request["execution"]["state"] for attempt in posted]
     assert states == ["waiting", "ready", "started", "ran"]
     assert {attempt.url for attempt in posted} == {URL}
-    told = posted[1].request
-    assert (told["metadata"], told["state"]) == ({"build": "4711"}, "s1")
-    assert told["decision"]["outcome"] == "approved"
+    request_posted = posted[1].request
+    assert (request_posted["metadata"], request_posted["state"]) == ({"build": "4711"}, "s1")
+    assert request_posted["decision"]["outcome"] == "approved"
     assert request.decision is not None
-    assert told["decision"]["digest"] == request.decision.digest
+    assert request_posted["decision"]["digest"] == request.decision.digest
 
 
 async def test_what_waits_for_a_paused_endpoint_is_kept_however_old_it_is(
@@ -117,9 +117,9 @@ async def test_a_full_event_has_the_arguments_without_secrets(storage: SqliteSto
     office = await an_office_that_tells(storage, is_full=True)
     arguments = {"env": "production", "pin": "tiger-7731"}
     await decided(office, arguments=arguments, secret=["pin"])
-    told = office.poster.posted[-1]
-    assert told.request["arguments"]["env"] == "production"
-    assert told.request["decision"]["arguments"]["env"] == "production"
+    posted = office.poster.posted[-1]
+    assert posted.request["arguments"]["env"] == "production"
+    assert posted.request["decision"]["arguments"]["env"] == "production"
     assert "tiger" not in "".join(attempt.body for attempt in office.poster.posted)
 
 
@@ -127,9 +127,9 @@ async def test_a_full_event_that_is_too_large_is_thin(storage: SqliteStores) -> 
     office = await an_office_that_tells(storage, is_full=True)
     await a_request(office, arguments={"text": "x" * 25_000}, metadata={"a": "1"})
     await settle(office)
-    (told,) = office.poster.posted
-    assert "arguments" not in told.request
-    assert told.request["metadata"] == {"a": "1"}
+    (posted,) = office.poster.posted
+    assert "arguments" not in posted.request
+    assert posted.request["metadata"] == {"a": "1"}
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ async def test_12_an_expiry_is_told_as_one(storage: SqliteStores) -> None:
     office.clock.forward(hours=9)
     await settle(office)
     await settle(office)
-    told = office.poster.posted[-1]
-    assert (told.type, told.request["status"]) == ("request.decided", "expired")
-    assert told.request["decision"] is None
+    posted = office.poster.posted[-1]
+    assert (posted.type, posted.request["status"]) == ("request.decided", "expired")
+    assert posted.request["decision"] is None
 
 
 async def test_without_an_endpoint_nothing_is_stored_or_sent(storage: SqliteStores) -> None:
@@ -223,8 +223,8 @@ async def test_42_a_receiver_that_wants_no_more_is_switched_off(storage: SqliteS
     await decided(office, key="other")
     assert len(office.poster.posted) == 1
     assert (await the_endpoint(office)).status is EndpointStatus.OFF
-    (told,) = [text for to, text in office.notices.told.values() if to == OLGA]
-    assert "wants no more events" in told
+    (words,) = [text for to, text in office.notices.sent.values() if to == OLGA]
+    assert "wants no more events" in words
     assert "webhook_stopped" in await acts(storage)
 
 
@@ -238,8 +238,8 @@ async def test_an_endpoint_that_fails_for_five_days_is_paused(storage: SqliteSto
     endpoint = await the_endpoint(office)
     assert endpoint.status is EndpointStatus.PAUSED
     assert office.clock() - endpoint.failing_since_ms >= PAUSED_AFTER.total_seconds() * 1_000
-    (told,) = [text for to, text in office.notices.told.values() if to == OLGA]
-    assert "failed for five days" in told
+    (words,) = [text for to, text in office.notices.sent.values() if to == OLGA]
+    assert "failed for five days" in words
     attempts = len(office.poster.posted)
     name = await decided(office, Status.REJECTED, key="g")  # it is kept, and not sent
     office.clock.forward(hours=30)

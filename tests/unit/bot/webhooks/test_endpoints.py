@@ -137,15 +137,15 @@ async def test_41_both_secrets_sign_for_a_day_after_a_rotation(storage: SqliteSt
     changed = await endpoints(office).rotate(caller.program, await the_endpoint(office))
     assert changed is not None
     await decided(office, "a")
-    told = office.poster.posted[-1]
+    posted = office.poster.posted[-1]
     for secret in (SECRET, changed.secrets[0].text):
-        verify_webhook(told.body.encode(), told.headers, secret, tolerance=LONG)
+        verify_webhook(posted.body.encode(), posted.headers, secret, tolerance=LONG)
     office.clock.forward(hours=24)
     await decided(office, "b")
-    told = office.poster.posted[-1]
-    verify_webhook(told.body.encode(), told.headers, changed.secrets[0].text, tolerance=LONG)
+    posted = office.poster.posted[-1]
+    verify_webhook(posted.body.encode(), posted.headers, changed.secrets[0].text, tolerance=LONG)
     with pytest.raises(WebhookInvalid):
-        verify_webhook(told.body.encode(), told.headers, SECRET, tolerance=LONG)
+        verify_webhook(posted.body.encode(), posted.headers, SECRET, tolerance=LONG)
 
 
 async def test_41_both_secrets_sign_a_callback_for_a_day_after_a_rotation(
@@ -158,16 +158,16 @@ async def test_41_both_secrets_sign_a_callback_for_a_day_after_a_rotation(
     new, old = (secret.text for secret in changed.callback_secrets)
     assert old == caller.program.callback_secrets[0].text
 
-    async def told(key: str) -> Posted:
+    async def delivered(key: str) -> Posted:
         await a_request(office, caller, key=key, callback_url=URL)
         await settle(office)
         return office.poster.posted[-1]
 
-    posted = await told("a")
+    posted = await delivered("a")
     for secret in (old, new):
         verify_webhook(posted.body.encode(), posted.headers, secret, tolerance=LONG)
     office.clock.forward(hours=24)
-    posted = await told("b")
+    posted = await delivered("b")
     verify_webhook(posted.body.encode(), posted.headers, new, tolerance=LONG)
     with pytest.raises(WebhookInvalid):
         verify_webhook(posted.body.encode(), posted.headers, old, tolerance=LONG)

@@ -23,7 +23,7 @@ FINE: list[Turn] = [[say("It is fine.")]]
 ENDED = "thread.ended"
 
 
-def told_by(office: Office) -> list[dict[str, Any]]:
+def events_of(office: Office) -> list[dict[str, Any]]:
     """What the program was told of its threads."""
     assert {posted.type for posted in office.poster.posted} <= {ENDED}
     return [posted.event["data"]["thread"] for posted in office.poster.posted]
@@ -36,7 +36,7 @@ async def test_the_end_of_each_turn_is_told(storage: SqliteStores) -> None:
     root = started.place.thread_ts or ""
     await office.hear("And now?", user_id=OLGA, ts="1900000009.000001", thread_ts=root)
     await settle(office)
-    first, second = told_by(office)
+    first, second = events_of(office)
     assert (first["id"], first["status"]) == (started.id, "done")
     assert (first["last_text"], first["metadata"]) == ("It is fine.", {"alert": "a1"})
     assert second["last_text"] == "Still fine."
@@ -65,8 +65,8 @@ async def test_a_stop_and_a_time_limit_are_told_as_such(
     started = await a_thread(office)
     await happens(office, await storage.starts.get(started.id))
     await settle(office)
-    (told,) = told_by(office)
-    assert (told["id"], told["status"], told["last_text"]) == (started.id, status, None)
+    (event,) = events_of(office)
+    assert (event["id"], event["status"], event["last_text"]) == (started.id, status, None)
 
 
 async def test_a_turn_that_fails_is_told_as_failed(storage: SqliteStores) -> None:
@@ -76,7 +76,7 @@ async def test_a_turn_that_fails_is_told_as_failed(storage: SqliteStores) -> Non
     for _ in range(9):
         await office.later(minutes=10)
     await settle(office)
-    assert [told["status"] for told in told_by(office)] == ["failed"]
+    assert [event["status"] for event in events_of(office)] == ["failed"]
 
 
 async def test_a_start_that_begins_no_thread_is_told_as_failed(storage: SqliteStores) -> None:
@@ -85,9 +85,9 @@ async def test_a_start_that_begins_no_thread_is_told_as_failed(storage: SqliteSt
     await a_receiver(office, events=(ENDED,))
     await a_thread(office)
     await settle(office)
-    (told,) = told_by(office)
-    assert (told["status"], told["last_text"]) == ("failed", None)
-    assert "channel_not_found" in told["failure"]
+    (event,) = events_of(office)
+    assert (event["status"], event["last_text"]) == ("failed", None)
+    assert "channel_not_found" in event["failure"]
 
 
 @pytest.mark.parametrize("is_closed", [False, True], ids=["begins", "fails"])

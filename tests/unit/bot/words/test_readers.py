@@ -30,7 +30,7 @@ def second_language(counter: Counter) -> Iterator[None]:
 async def test_a_refusal_is_in_the_language_of_who_clicked(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     await counter.send(a_click(approval, ActionId.APPROVE, user_id=ROSA))
-    assert "øøøø" in counter.told(ROSA)
+    assert "øøøø" in counter.private_text(ROSA)
 
 
 async def test_a_form_is_in_the_language_of_who_opened_it(counter: Counter) -> None:
@@ -69,14 +69,14 @@ async def test_a_private_answer_to_a_message_is_in_its_writers_language(
     counter: Counter, by: str, text: str
 ) -> None:
     await counter.send(an_event(user=by, text=f"<@UBOT> {text}", ts="1800000009.1", thread_ts=ROOT))
-    assert "øøøø" in counter.told(by)
+    assert "øøøø" in counter.private_text(by)
     assert "ø" not in json.dumps(counter.office.shown(), ensure_ascii=False)
 
 
 async def test_who_wrote_too_early_is_refused_in_their_language(counter: Counter) -> None:
     counter.office.directory.add(GUS, is_guest=True, locale="eo-US")
     await counter.send(an_event(user=GUS, text="<@UBOT> hello", ts="1800000009.1", thread_ts=ROOT))
-    assert "øøøø" in counter.told(GUS)
+    assert "øøøø" in counter.private_text(GUS)
 
 
 async def test_an_edit_that_came_too_late_is_answered_in_its_writers_language(
@@ -86,7 +86,7 @@ async def test_an_edit_that_came_too_late_is_answered_in_its_writers_language(
     after = {**before, "text": f"{ASK} and Ben", "edited": {"user": ROSA, "ts": "1800000009.1"}}
     change = {"subtype": "message_changed", "message": after, "previous_message": before}
     await counter.send(an_event(**change))
-    assert "øøøø" in counter.told(ROSA)
+    assert "øøøø" in counter.private_text(ROSA)
 
 
 async def test_a_reason_of_the_form_is_kept_in_the_language_of_the_workspace(
@@ -103,7 +103,7 @@ async def test_who_cannot_be_looked_up_is_answered_in_english(counter: Counter) 
     approval = await counter.office.the_approval()
     counter.office.directory.is_down = True
     await counter.send(a_click(approval, ActionId.APPROVE))
-    assert counter.told(ADA) == str(DirectoryError())
+    assert counter.private_text(ADA) == str(DirectoryError())
 
 
 async def test_the_work_that_follows_a_click_speaks_to_everybody() -> None:

@@ -117,7 +117,7 @@ async def web(tmp_path: Path) -> AsyncIterator[Web]:
 
 
 @pytest.mark.parametrize(
-    ("replies", "told", "state"),
+    ("replies", "words", "state"),
     [
         ([broken(httpx2.ConnectError)], "the server cannot be reached", "not_run"),
         ([broken(httpx2.ConnectTimeout)], "the server cannot be reached", "not_run"),
@@ -138,10 +138,10 @@ async def web(tmp_path: Path) -> AsyncIterator[Web]:
     ],
 )
 async def test_70_an_outcome_is_known_only_if_the_server_said_it(
-    web: Web, replies: list[Reply], told: str, state: str
+    web: Web, replies: list[Reply], words: str, state: str
 ) -> None:
     web.replies = replies
-    assert told in text_of(await web.called())
+    assert words in text_of(await web.called())
     await web.until(lambda: web.state == state)
     assert len(web.got) == 1
 
@@ -356,8 +356,8 @@ async def test_a_message_of_its_session_ends_the_wait_and_that_of_another_does_n
     assert len(web.got) == 1  # the server knows whose that is
     assert (await web.post(stop, mcp_session_id="s1")).status_code == 202
     assert len(web.got) == 1
-    told = [line for line in (await calling).text.splitlines() if line.startswith("data: ")]
-    assert [json.loads(line[6:])["method"] for line in told] == ["notifications/progress"]
+    lines = [line for line in (await calling).text.splitlines() if line.startswith("data: ")]
+    assert [json.loads(line[6:])["method"] for line in lines] == ["notifications/progress"]
     record = await web.asked()
     assert record.shown["status"] == "pending"
 

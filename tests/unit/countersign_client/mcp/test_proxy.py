@@ -58,7 +58,7 @@ async def test_edited_arguments_that_do_not_fit_the_tool_never_run(stage: Stage)
 
 
 @pytest.mark.parametrize(
-    ("end", "told"),
+    ("end", "words"),
     [
         ("reject", "Rejected by Ada: too late"),
         ("expire", "Not run: nobody answered within 8 h. This is no rejection."),
@@ -70,7 +70,7 @@ async def test_edited_arguments_that_do_not_fit_the_tool_never_run(stage: Stage)
     ],
 )
 async def test_each_end_without_a_run_is_told_as_what_it_is(
-    stage: Stage, end: str, told: str
+    stage: Stage, end: str, words: str
 ) -> None:
     """Check 12, of the proxy."""
     countersign = stage.countersign
@@ -95,7 +95,7 @@ async def test_each_end_without_a_run_is_told_as_what_it_is(
             countersign.look()
 
     await stage.do(happen)
-    assert told in await stage.text()
+    assert words in await stage.text()
     answer = await stage.answer()
     assert answer["result"]["isError"] is True
     assert answer["result"]["_meta"] == {"countersign/request": record.shown["id"]}
@@ -165,7 +165,7 @@ async def test_a_line_break_within_a_message_hides_no_second_one(stage: Stage) -
 
 
 @pytest.mark.parametrize(
-    ("params", "told"),
+    ("params", "words"),
     [
         ({"name": "destroy", "arguments": {}}, "no such tool"),
         ({"name": "deploy", "arguments": CALL, "Name": "x"}, "nobody could judge"),
@@ -179,10 +179,10 @@ async def test_a_line_break_within_a_message_hides_no_second_one(stage: Stage) -
     ],
 )
 async def test_a_call_that_nobody_can_judge_is_told_so(
-    stage: Stage, params: dict[str, Any], told: str
+    stage: Stage, params: dict[str, Any], words: str
 ) -> None:
     await stage.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    assert told in await stage.text()
+    assert words in await stage.text()
     assert (stage.calls, stage.countersign.records) == ([], {})
 
 
@@ -251,11 +251,11 @@ async def test_an_answer_that_breaks_the_rules_reaches_the_client_as_one_that_do
     await stage.do(lambda: stage.countersign.approve(record))
     call = await stage.running()
     await stage.proxy.from_server(f'{{"jsonrpc": "2.0", "id": "{call["id"]}", {answer}}}'.encode())
-    told = await stage.answer()
+    reply = await stage.answer()
     if shown is None:
-        assert told["result"]["structuredContent"] == {"load": None, "top": None}
+        assert reply["result"]["structuredContent"] == {"load": None, "top": None}
     else:
-        assert shown in told["error"]["message"]
+        assert shown in reply["error"]["message"]
 
 
 async def test_a_list_with_numbers_that_are_none_is_a_list(stage: Stage) -> None:
@@ -333,12 +333,12 @@ async def test_progress_rises_below_zero_while_people_think(stage: Stage) -> Non
     for _ in range(3):
         await stage.tick()
     await stage.until(lambda: len(stage.client) >= 5)
-    told = [message["params"] for message in stage.client if "params" in message]
-    numbers = [each["progress"] for each in told]
+    notices = [message["params"] for message in stage.client if "params" in message]
+    numbers = [each["progress"] for each in notices]
     assert numbers == sorted(set(numbers))
     assert all(-1 <= number < 0 for number in numbers)
-    assert {each["progressToken"] for each in told} == {"t"}
-    assert record.shown["id"] in told[-1]["message"]
+    assert {each["progressToken"] for each in notices} == {"t"}
+    assert record.shown["id"] in notices[-1]["message"]
     await stage.do(lambda: stage.countersign.approve(record))
     assert (await stage.running())["params"]["_meta"] == {"progressToken": "t"}
 

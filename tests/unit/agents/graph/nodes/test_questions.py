@@ -26,16 +26,16 @@ from agents.graph import (
 from tests.unit.agents.graph.support import Lab, State, chain, ids, values_of
 
 
-def one(lab: Lab) -> StateGraph:
+def one_question(lab: Lab) -> StateGraph:
     return chain(lab, a=lab.ask("a", "what is your age?"))
 
 
-def two(lab: Lab) -> StateGraph:
+def two_questions(lab: Lab) -> StateGraph:
     return chain(lab, a=lab.ask("a", "q1", "q2"))
 
 
 async def test_g001_question_surfaces() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     result = await lab.start(foo="abc")
     [question] = result.interrupts
     assert question.value == "what is your age?"
@@ -47,7 +47,7 @@ async def test_g001_question_surfaces() -> None:
 
 
 async def test_g002_g004_a_resume_by_id_runs_the_node_again() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     [question] = (await lab.start(foo="abc")).interrupts
     result = await lab.run(resume_map={question.id: "19"})
     assert result.values["a"] == "19"
@@ -60,23 +60,23 @@ async def test_g002_g004_a_resume_by_id_runs_the_node_again() -> None:
     [False, 0, "", None, [], {}, {"a": {"b": [None]}}, {"0" * 32: 1}, ["A", "B"]],
 )
 async def test_g005_g007_whatever_is_no_list_of_answers_is_one_answer(value: object) -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     [question] = (await lab.start()).interrupts
     assert (await lab.run(resume_map={question.id: value})).values["a"] == value
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start()
     assert (await lab.run(resume=value)).values["a"] == value
 
 
 async def test_g008_resume_carries_no_input() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start(foo="1")
     result = await lab.run({"foo": "2", "c": "x", "unknown": 1}, resume="19")
     assert result.values == {"foo": "1", "a": "19", "log": []}
 
 
 async def test_g010_get_state() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start(foo="abc")
     paused = await lab.state()
     [task] = paused.tasks
@@ -91,7 +91,7 @@ async def test_g010_get_state() -> None:
 
 
 async def test_g011_two_questions_one_after_the_other() -> None:
-    lab = Lab(two)
+    lab = Lab(two_questions)
     await lab.start()
     second = await lab.run(resume="A")
     assert values_of(second) == ["q2"]
@@ -103,7 +103,7 @@ async def test_g011_two_questions_one_after_the_other() -> None:
 
 
 async def test_g013_a_repeated_answer_never_meets_the_next_question() -> None:
-    lab = Lab(two)
+    lab = Lab(two_questions)
     [first] = (await lab.start()).interrupts
     [second] = (await lab.run(resume_map={first.id: "A"})).interrupts
     assert first.id != second.id
@@ -118,7 +118,7 @@ async def test_g013_a_repeated_answer_never_meets_the_next_question() -> None:
 
 
 async def test_g014_several_answers_at_once_and_too_many_write_nothing() -> None:
-    lab = Lab(two)
+    lab = Lab(two_questions)
     [first] = (await lab.start()).interrupts
     with pytest.raises(QuestionChangedError, match="1 more answers"):
         await lab.run(resume=MultipleAnswers(("A", "B", "C")))
@@ -334,7 +334,7 @@ async def test_g019_changed_questions_after_an_error() -> None:
 async def test_requests_without_one_meaning(
     request_: dict[str, Any], error: type[Exception]
 ) -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start()
     with pytest.raises(error):
         await lab.run(**request_)

@@ -29,21 +29,23 @@ def patient(waits: list[float], **more: Any) -> RetryPolicy:
     return RetryPolicy(sleep=sleep, backoff=lambda n: timedelta(seconds=n), **more)
 
 
-def one(lab: Lab, node: Any, **options: Any) -> StateGraph:
+def single_node(lab: Lab, node: Any, **options: Any) -> StateGraph:
     graph = StateGraph(State).add_node("a", node, **options)
     return graph.add_edge("__start__", "a").add_edge("a", "__end__")
 
 
 async def test_a_node_that_fails_runs_again_after_a_while() -> None:
     waits: list[float] = []
-    lab = Lab(lambda lab: one(lab, lab.flaky("a", 2), retry_policy=patient(waits)))
+    lab = Lab(lambda lab: single_node(lab, lab.flaky("a", 2), retry_policy=patient(waits)))
     assert (await lab.start()).values["log"] == ["a"]
     assert (lab.ran["a"], waits) == (3, [1, 2])
 
 
 async def test_the_last_error_counts() -> None:
     waits: list[float] = []
-    lab = Lab(lambda lab: one(lab, lab.flaky("a", 9), retry_policy=patient(waits, attempts=2)))
+    lab = Lab(
+        lambda lab: single_node(lab, lab.flaky("a", 9), retry_policy=patient(waits, attempts=2))
+    )
     with pytest.raises(OSError, match="away"):
         await lab.start()
     assert (lab.ran["a"], waits) == (2, [1])
@@ -65,14 +67,14 @@ async def test_the_last_error_counts() -> None:
 )
 async def test_only_some_errors_are_worth_it(error: Exception, options: Any, tries: int) -> None:
     retry = patient([], **options)
-    lab = Lab(lambda lab: one(lab, lab.flaky("a", 9, error), retry_policy=retry))
+    lab = Lab(lambda lab: single_node(lab, lab.flaky("a", 9, error), retry_policy=retry))
     with pytest.raises(type(error)):
         await lab.start()
     assert lab.ran["a"] == tries
 
 
 async def test_g059_an_interrupt_is_never_retried() -> None:
-    lab = Lab(lambda lab: one(lab, lab.ask("a", "q"), retry_policy=patient([])))
+    lab = Lab(lambda lab: single_node(lab, lab.ask("a", "q"), retry_policy=patient([])))
     assert values_of(await lab.start()) == ["q"]
     assert lab.ran["a"] == 1
     assert (await lab.run(resume="x")).values["a"] == "x"
@@ -93,7 +95,7 @@ async def test_g059_nor_is_one_that_comes_out_beside_an_error() -> None:
             group.create_task(fails())
         return {}
 
-    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    lab = Lab(lambda lab: single_node(lab, node, retry_policy=patient([])))
     with pytest.raises(ExceptionGroup):
         await lab.start()
     assert lab.ran["a"] == 1
@@ -108,7 +110,7 @@ async def test_a_swallowed_question_is_not_retried() -> None:
             raise OSError("away") from signal
         return {}
 
-    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    lab = Lab(lambda lab: single_node(lab, node, retry_policy=patient([])))
     with pytest.raises(OSError, match="away"):
         await lab.start()
     assert lab.ran["a"] == 1
@@ -122,7 +124,7 @@ async def test_answers_stay_with_a_node_that_is_retried() -> None:
             raise OSError("away")
         return {"a": [first, second]}
 
-    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    lab = Lab(lambda lab: single_node(lab, node, retry_policy=patient([])))
     await lab.start()
     result = await lab.run(resume=MultipleAnswers(("x", "y")))
     assert result.values["a"] == ["x", "y"]
@@ -140,7 +142,7 @@ async def test_once_is_done_once_over_all_attempts() -> None:
             raise OSError("away")
         return {"n": number}
 
-    lab = Lab(lambda lab: one(lab, node, retry_policy=patient([])))
+    lab = Lab(lambda lab: single_node(lab, node, retry_policy=patient([])))
     assert (await lab.start()).values["n"] == 1
     assert lab.ran["work"] == 1
 
@@ -150,8 +152,8 @@ async def test_a_sub_graph_goes_on_where_it_failed(depth: int) -> None:
     def build(lab: Lab) -> StateGraph:
         inner = fan(i1=lab.write("i1"), i2=lab.flaky("i2", 1), i3=lab.ask("i3", "q", key="a"))
         for _ in range(depth - 1):
-            inner = one(lab, inner.compile())
-        return one(lab, inner.compile(), retry_policy=patient([]))
+            inner = single_node(lab, inner.compile())
+        return single_node(lab, inner.compile(), retry_policy=patient([]))
 
     lab = Lab(build)
     [question] = (await lab.start()).interrupts
@@ -191,8 +193,8 @@ async def test_hidden_nodes_are_not_told_of_but_ask_like_others() -> None:
 async def test_an_error_two_graphs_deep_is_retried_and_never_lost(failures: int) -> None:
     def build(lab: Lab) -> StateGraph:
         innermost = fan(i1=lab.write("i1"), i2=lab.flaky("i2", failures))
-        between = one(lab, innermost.compile())
-        return one(lab, between.compile(), retry_policy=patient([]))
+        between = single_node(lab, innermost.compile())
+        return single_node(lab, between.compile(), retry_policy=patient([]))
 
     lab = Lab(build)
     if failures == 3:

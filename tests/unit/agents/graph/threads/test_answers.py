@@ -22,7 +22,7 @@ from agents.graph import (
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids
 
 
-def one(lab: Lab) -> StateGraph:
+def one_question(lab: Lab) -> StateGraph:
     return chain(lab, a=lab.ask("a", "what is your age?"))
 
 
@@ -124,7 +124,7 @@ async def test_g088_an_invalid_answer_in_a_list_waits() -> None:
 
 @pytest.mark.parametrize("outcome", [Expired(waited="1 hour"), Cancelled(by="U1")])
 async def test_nobody_answered_is_told_as_what_it_is(outcome: object) -> None:
-    for lab in (Lab(one), typed(bool)):
+    for lab in (Lab(one_question), typed(bool)):
         await lab.start()
         with pytest.raises(NotAnsweredError) as caught:
             await lab.run(resume=outcome)
@@ -143,7 +143,7 @@ async def test_unstorable_questions_ask_nobody() -> None:
 
 
 async def test_unstorable_answers_change_nothing() -> None:
-    lab = Lab(one)
+    lab = Lab(one_question)
     await lab.start()
     before = await lab.state()
     with pytest.raises(UnregisteredTypeError):

@@ -20,7 +20,7 @@ from agents.memory import MemoryCheckpointStore
 from tests.unit.agents.graph.support import Lab, State, chain, fan, ids, values_of
 
 
-def one(lab: Lab) -> StateGraph:
+def asks_then_writes(lab: Lab) -> StateGraph:
     return chain(lab, a=lab.ask("a", "q"), z=lab.write("z"))
 
 
@@ -33,7 +33,7 @@ async def test_g061_a_new_turn_on_a_finished_thread() -> None:
 
 
 async def test_g062_e118_a_new_input_replaces_the_question() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     [old] = ids(await lab.start())
     [new] = ids(await lab.start())
     assert old != new
@@ -43,7 +43,7 @@ async def test_g062_e118_a_new_input_replaces_the_question() -> None:
 
 
 async def test_g064_cancel() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     [question] = ids(await lab.start())
     state = await lab.graph.cancel("t", "no longer needed")
     assert (state.next, state.interrupts, state.phase) == ((), (), "cancelled")
@@ -55,7 +55,7 @@ async def test_g064_cancel() -> None:
 
 
 async def test_g064_update_as_the_end() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     await lab.start()
     state = await lab.graph.update_state("t", {"c": 1}, as_node=END)
     assert (state.next, state.interrupts, state.values["c"]) == ((), (), 1)
@@ -64,7 +64,7 @@ async def test_g064_update_as_the_end() -> None:
 
 
 async def test_g065_two_resumes_at_once() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     [question] = ids(await lab.start())
     outcomes = await asyncio.gather(
         lab.run(resume_map={question: "x"}),
@@ -89,7 +89,7 @@ async def test_g065_who_comes_between_reading_and_claiming() -> None:
                 lab.flags["result"] = await lab.run(resume_map={question: "x"})
             return await super().claim(checkpoint_id, claim, expected_version=expected_version)
 
-    lab = Lab(one, store=Slow())
+    lab = Lab(asks_then_writes, store=Slow())
     [question] = ids(await lab.start())
     with pytest.raises(UnknownInterruptError):
         await lab.run(resume_map={question: "y"})
@@ -132,14 +132,14 @@ async def test_g065_a_thread_that_is_being_worked_on() -> None:
 
 
 async def test_two_new_threads_at_once() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     outcomes = await asyncio.gather(lab.start(), lab.start(), return_exceptions=True)
     assert sum(isinstance(outcome, CheckpointBusyError) for outcome in outcomes) == 1
     assert lab.ran["a"] == 1
 
 
 async def test_g067_a_fork_asks_again_under_a_new_id() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     paused = await lab.start()
     await lab.run(resume="one")
     before = await lab.graph.history("t")
@@ -154,7 +154,7 @@ async def test_g067_a_fork_asks_again_under_a_new_id() -> None:
 
 
 async def test_g068_a_fork_takes_a_new_answer() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     paused = await lab.start()
     await lab.run(resume="one")
     await lab.graph.fork("t", at=paused.checkpoint, new_thread_id="u")
@@ -191,7 +191,7 @@ async def test_a_fork_lets_nodes_with_tools_in_them_begin_anew() -> None:
 
 
 async def test_a_fork_at_a_breakpoint_and_at_the_end() -> None:
-    lab = Lab(one, {"interrupt_before": ["z"]})
+    lab = Lab(asks_then_writes, {"interrupt_before": ["z"]})
     await lab.start()
     paused = await lab.run(resume="x")
     await lab.run(resume=True)
@@ -275,7 +275,7 @@ async def test_update_state_as_a_node_that_waits() -> None:
 
 
 async def test_update_state_as_a_node_at_its_breakpoint() -> None:
-    lab = Lab(one, {"interrupt_before": ["a", "z"]})
+    lab = Lab(asks_then_writes, {"interrupt_before": ["a", "z"]})
     await lab.start()
     state = await lab.graph.update_state("t", {"a": "A"}, as_node="a")
     assert (state.interrupts, state.next) == ((), ("z",))
@@ -286,7 +286,7 @@ async def test_update_state_as_a_node_at_its_breakpoint() -> None:
 
 
 async def test_update_state_as_any_node() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     await lab.start()
     await lab.run(resume="x")
     state = await lab.graph.update_state("t", {"a": "y"}, as_node="a")
@@ -297,7 +297,7 @@ async def test_update_state_as_any_node() -> None:
 
 
 async def test_a_command_goes_on_with_a_finished_thread() -> None:
-    lab = Lab(one)
+    lab = Lab(asks_then_writes)
     await lab.start()
     await lab.run(resume="x")
     result = await lab.run(command=Command(goto="z", update={"c": 1}))

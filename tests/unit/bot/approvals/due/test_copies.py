@@ -18,7 +18,7 @@ from tests.unit.bot.approvals.due.test_escalation import (
     SRE,
     an_office,
     mentioned,
-    told,
+    notified,
 )
 from tests.unit.bot.notifications.people import keep
 from tests.unit.bot.office import ADA, BEN, GUS, ROSA, KilledError, Office, an_actor
@@ -70,7 +70,7 @@ async def test_a_copy_that_was_deleted_comes_back_once_though_its_process_dies(
     assert [copy.ts for copy in (await office.the_approval()).copies] == [""]
     office.notifier.post_card = post  # type: ignore[method-assign]
     await office.later(minutes=1)
-    assert told(office) == [("card", [MIA], MIA)] * 2
+    assert notified(office) == [("card", [MIA], MIA)] * 2
     assert [bool(copy.ts) for copy in (await office.the_approval()).copies] == [True]
 
 
@@ -84,7 +84,7 @@ async def test_who_asks_for_none_any_more_gets_none_and_what_they_have_stays_tru
     await wish(office, MIA, has_copies=False)
     assert copies(await office.the_approval()) == [MIA]
     await office.later(minutes=15)
-    assert told(office)[1:] == [("reminder", [MIA, SAM], "")]
+    assert notified(office)[1:] == [("reminder", [MIA, SAM], "")]
     await office.decide(await office.the_approval(), by=SAM)
     assert [approval.status for _, approval in office.notifier.copies.values()] == [Status.APPROVED]
 
@@ -116,7 +116,7 @@ async def test_who_takes_it_on_gets_the_card_if_they_ask_for_cards(storage: Sqli
     await claim(office, approval, ADA)
     assert copies(await office.the_approval()) == [ADA]
     await office.later(minutes=1)
-    assert told(office) == [("card", [ADA], ADA)], "once"
+    assert notified(office) == [("card", [ADA], ADA)], "once"
 
 
 async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_back(
@@ -130,7 +130,7 @@ async def test_a_card_that_somebody_only_wished_for_keeps_none_in_the_thread_bac
     assert approval.card.revision < approval.shown_revision, "and it is tried again"
     office.notifier.failing.clear()
     await office.later(minutes=1)
-    assert ("card", [MIA], MIA) in told(office)
+    assert ("card", [MIA], MIA) in notified(office)
     assert office.notifier.posts == [approval.approval_id], "once"
 
 
@@ -151,7 +151,7 @@ class TestOneCardForSeveral:
         first = await storage.approvals.get(cards[0].approval_id)
         assert first.batch.left
         assert [(copy.kind, copy.user) for copy in first.copies] == [(BATCH, ADA), ("card", ADA)]
-        assert told(office) == [("card", [ADA], ADA)]
+        assert notified(office) == [("card", [ADA], ADA)]
         assert len(next(iter(shown(office).copies.values()))) == 2
 
     async def test_a_copy_that_fails_is_made_up_for(self, storage: SqliteStores) -> None:

@@ -54,8 +54,8 @@ async def asked(storage: SqliteStores, ask: dict[str, Any], **more: Any) -> Offi
     return office
 
 
-def told(office: Office) -> list[tuple[str, list[str], str]]:
-    return [(kind, list(mentions), user) for kind, mentions, user in office.notifier.told]
+def notified(office: Office) -> list[tuple[str, list[str], str]]:
+    return [(kind, list(mentions), user) for kind, mentions, user in office.notifier.sent]
 
 
 def mentioned(approval: Approval) -> list[str]:
@@ -79,11 +79,11 @@ async def test_people_who_are_not_in_the_channel_get_the_card_themselves(
     office = an_office(storage, {"approve": [{"from": ["security"]}]})
     office.directory.channels[CHANNEL] -= {SAM}
     await office.hear(ASK)
-    assert told(office) == [("card", [SAM], SAM)]
+    assert notified(office) == [("card", [SAM], SAM)]
     (copy,) = (await office.the_approval()).copies
     assert (copy.user, copy.channel, bool(copy.ts)) == (SAM, "DSAM", True)
     await office.later(minutes=15)
-    assert told(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
+    assert notified(office)[1:] == [("reminder", [MIA], ""), ("reminder", [SAM], SAM)]
     await office.decide(await office.the_approval(), by=SAM)
     assert [shown.status for _, shown in office.notifier.copies.values()] == [Status.APPROVED]
     assert office.notifier.asking == {}
@@ -123,12 +123,12 @@ async def test_a_claim_shows_on_all_copies_within_two_seconds_and_ends_by_itself
     await Counter.on(office).send(a_click(pending, ActionId.CLAIM, SAM))
     assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
     assert office.clock() - clicked_ms <= 2_000  # by the click's own work: no tick was needed
-    before = told(office)
+    before = notified(office)
     await office.later(minutes=29)
     assert claimed_on(office) == ["👀 *<@USAM> is on it*"] * 2
     await office.later(minutes=1)
     assert claimed_on(office) == ["⏳ *Needs approval*"] * 2
-    assert [kind for kind, *_ in told(office)[len(before) :]] == ["reminder", "reminder"]
+    assert [kind for kind, *_ in notified(office)[len(before) :]] == ["reminder", "reminder"]
     over = await office.the_approval()
     await office.decide(over, by=MIA)  # and it locked nobody out
     assert len(office.ran) == 1
@@ -147,12 +147,12 @@ def claimed_on(office: Office) -> list[str]:
 async def test_a_route_to_people_has_a_card_for_each(storage: SqliteStores) -> None:
     ask = {"approve": [{"from": ["security"]}, {"from": ["sre"]}], "route": "dm"}
     office = await asked(storage, ask)
-    assert [user for _, _, user in told(office)] == [MIA, SAM, ADA, BEN]
+    assert [user for _, _, user in notified(office)] == [MIA, SAM, ADA, BEN]
     await office.decide(await office.the_approval(), by=ADA)
     votes = {approval.votes for _, approval in office.notifier.copies.values()}
     assert len(votes) == 1
     await office.later(minutes=15)
-    assert told(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]
+    assert notified(office)[4:] == [("reminder", [MIA], MIA), ("reminder", [SAM], SAM)]
 
 
 def dying(step: Step, *, after: bool) -> Step:
@@ -186,7 +186,7 @@ async def test_i4_a_crash_around_a_step_loses_nothing_and_tells_nobody_twice(
     await second.later(seconds=16)
     await second.later(seconds=30)
     kind, note = ("reminder", "reminded") if minutes == 15 else ("escalation", "escalated")
-    assert [message[0] for message in told(second)] == [kind]
+    assert [message[0] for message in notified(second)] == [kind]
     assert (await second.acts()).count(note) == 1
     assert (await second.the_approval()).escalation.told == (minutes == 60)
 
@@ -197,7 +197,7 @@ async def test_a_nudge_whose_answer_was_lost_is_found(storage: SqliteStores) -> 
     await office.later(minutes=15)
     office.notifier.lost.clear()
     await office.later(minutes=5)
-    assert told(office) == [("reminder", ["S0SRE"], "")]
+    assert notified(office) == [("reminder", ["S0SRE"], "")]
     (kept,) = (await office.the_approval()).reminders
     assert [kept.ts] == [message.ts for message in office.notifier.asking.values()]
 
@@ -215,7 +215,7 @@ async def test_a_decision_in_the_moment_of_a_reminder_has_nobody_told(
     office.notifier.nudge = decided_first  # type: ignore[method-assign, assignment]
     await office.later(minutes=15)
     await office.later(seconds=5)
-    assert told(office) == []
+    assert notified(office) == []
     assert office.notifier.asking == {}
     done = await storage.approvals.get(approval.approval_id)
     assert (done.status, done.reminders) == (Status.APPROVED, ())
@@ -252,7 +252,7 @@ async def test_when_all_go_away_later_the_first_step_comes_with_the_next_message
     await go_away(office, SAM)
     await office.later(minutes=30)
     assert (await office.the_approval()).escalation.steps == 1
-    assert told(office) == [("reminder", [SAM], ""), ("escalation", [LIA], "")]
+    assert notified(office) == [("reminder", [SAM], ""), ("escalation", [LIA], "")]
     await office.later(minutes=30)
     assert (await office.acts()).count("escalated") == 1
-    assert len(told(office)) == 2
+    assert len(notified(office)) == 2

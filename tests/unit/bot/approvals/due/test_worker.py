@@ -28,20 +28,20 @@ class SlowNotifier(FakeNotifier):
     """Slack takes its time: something happens before a card is sent."""
 
     before: Callable[[], Awaitable[None]] | None = None
-    sent: list[int] = field(default_factory=list)
+    revisions: list[int] = field(default_factory=list)
 
     async def post_card(
         self, approval: Approval, message: ApprovalMessage, *, look_first: bool, newest: Newest
     ) -> ApprovalMessage:
         await self._wait()
         posted = await super().post_card(approval, message, look_first=look_first, newest=newest)
-        self.sent.append(self.cards[approval.approval_id].shown_revision)
+        self.revisions.append(self.cards[approval.approval_id].shown_revision)
         return posted
 
     async def update_card(self, message: ApprovalMessage, *, newest: Newest) -> bool:
         await self._wait()
         is_there = await super().update_card(message, newest=newest)
-        self.sent.append(self.cards[(await newest()).approval_id].shown_revision)
+        self.revisions.append(self.cards[(await newest()).approval_id].shown_revision)
         return is_there
 
     async def _wait(self) -> None:
@@ -138,9 +138,9 @@ async def test_i4_a_lease_that_a_write_took_along_and_nobody_used_is_due_for_oth
     other = Office(storage, [], clock=office.clock, notifier=notifier, owner="other")
     office.clock.forward(seconds=LEASE.total_seconds())
     await other.later()
-    assert notifier.sent == [1, stored.shown_revision]
+    assert notifier.revisions == [1, stored.shown_revision]
     await office.attendance.attend(approval.approval_id)  # the first one wakes up
-    assert notifier.sent == [1, stored.shown_revision]
+    assert notifier.revisions == [1, stored.shown_revision]
 
 
 async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_others_came_for(
@@ -165,7 +165,7 @@ async def test_one_attendance_of_an_approval_goes_on_at_a_time_and_sees_what_oth
     go_on.set()
     async with asyncio.timeout(60):
         await asyncio.gather(first, *others)
-    assert notifier.sent == [1, 2, 3]
+    assert notifier.revisions == [1, 2, 3]
     assert await is_at_rest(office, approval)
 
 

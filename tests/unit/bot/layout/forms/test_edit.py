@@ -27,8 +27,8 @@ from tests.unit.bot.layout.forms_stage import (
     blocks_of,
     drawn_form,
     edit,
-    one,
     pick,
+    schema_with,
     submitted,
 )
 from tests.unit.bot.slack.cards.samples import ARGUMENTS, SCHEMA, a_question, an_approval
@@ -85,7 +85,7 @@ def test_untouched_form_gives_exactly_what_was_there(
     node: dict[str, Any], value: object, element: str
 ) -> None:
     for required in (True, False):
-        schema, current = one(node, required=required), {"x": value}
+        schema, current = schema_with(node, required=required), {"x": value}
         blocks = blocks_of(schema, current)
         assert blocks[0]["element"]["type"] == element
         result = read_edit_form(schema, current, submitted(blocks))
@@ -129,7 +129,7 @@ def test_a_value_that_is_read_only_is_shown_and_stays(node: dict[str, Any], valu
 )
 def test_optional_argument_that_was_not_given_stays_away(node: dict[str, Any]) -> None:
     for shape in (node, {"anyOf": [node, NULL]}):
-        schema = one(shape, required=False)
+        schema = schema_with(shape, required=False)
         blocks = blocks_of(schema, {})
         assert blocks[0]["optional"] is True
         assert not any(name.startswith("initial") for name in blocks[0]["element"])
@@ -269,17 +269,17 @@ def view_of(blocks: list[dict[str, Any]]) -> dict[str, Any]:
 def test_edited_value_keeps_its_type(
     node: dict[str, Any], value: object, typed: object, expected: object
 ) -> None:
-    result = edit(one(node), {"x": value}, typed)
+    result = edit(schema_with(node), {"x": value}, typed)
     assert result.errors == {}
     assert json.dumps(result.arguments) == json.dumps({"x": expected})
 
 
 def test_given_for_the_first_time() -> None:
-    schema = one({"type": "string", "format": "date-time"}, required=False)
+    schema = schema_with({"type": "string", "format": "date-time"}, required=False)
     assert edit(schema, {}, 1_796_120_000).arguments == {"x": "2026-12-01T10:13:20Z"}
-    schema = one({"type": "string", "format": "decimal"}, required=False)
+    schema = schema_with({"type": "string", "format": "decimal"}, required=False)
     assert edit(schema, {}, "1.50").arguments == {"x": "1.50"}
-    schema = one({"type": "number"}, required=False)
+    schema = schema_with({"type": "number"}, required=False)
     assert edit(schema, {}, "3").arguments == {"x": 3}
 
 
@@ -295,7 +295,7 @@ def test_given_for_the_first_time() -> None:
 def test_emptied_optional_argument_is_dropped(
     node: dict[str, Any], value: object, emptied: object
 ) -> None:
-    assert edit(one(node, required=False), {"x": value}, emptied).arguments == {}
+    assert edit(schema_with(node, required=False), {"x": value}, emptied).arguments == {}
 
 
 def test_secret_is_not_in_the_form_and_stays() -> None:
@@ -311,14 +311,14 @@ def test_secret_is_not_in_the_form_and_stays() -> None:
 
 def test_labels_and_hints_come_from_the_schema() -> None:
     node = {"type": "integer", "title": "How many", "description": "Copies.", "minimum": 1}
-    block = blocks_of(one(node, required=False), {})[0]
+    block = blocks_of(schema_with(node, required=False), {})[0]
     assert block["label"]["text"] == "How many"
     assert block["hint"]["text"] == "Copies. At least 1. No value yet."
     assert (
-        blocks_of(one({"type": "integer", "maximum": 9}), {"x": 1})[0]["hint"]["text"]
+        blocks_of(schema_with({"type": "integer", "maximum": 9}), {"x": 1})[0]["hint"]["text"]
         == "At most 9."
     )
-    assert blocks_of(one({"type": "array"}), {"x": []})[0]["hint"]["text"] == "Enter JSON."
+    assert blocks_of(schema_with({"type": "array"}), {"x": []})[0]["hint"]["text"] == "Enter JSON."
     empty = {"type": "object", "properties": {"": {"type": "string"}}}
     assert blocks_of(empty, {"": "a"})[0]["label"]["text"] == "(no name)"
 
@@ -333,13 +333,13 @@ def test_labels_and_hints_come_from_the_schema() -> None:
 def test_a_required_value_is_not_called_optional(
     node: dict[str, Any], value: object, typed: object, error: str
 ) -> None:
-    schema = one(node)
+    schema = schema_with(node)
     assert blocks_of(schema, {"x": value})[0]["optional"] is False
     assert edit(schema, {"x": value}, typed).errors == {"argument_0": error}
 
 
 def test_empty_text_stays_empty() -> None:
-    schema = one({"type": "string", "pattern": "^a"})
+    schema = schema_with({"type": "string", "pattern": "^a"})
     blocks = blocks_of(schema, {"x": ""})
     assert blocks[0]["optional"] is True
     assert read_edit_form(schema, {"x": ""}, submitted(blocks)).arguments == {"x": ""}
@@ -348,9 +348,9 @@ def test_empty_text_stays_empty() -> None:
 @pytest.mark.parametrize(
     ("schema", "current", "reason"),
     [
-        (one({}), {f"a{i}": 1 for i in range(501)}, "It has more than 500 fields."),
-        (one({"type": "string"}), {"x": "a" * 30_001}, "Nothing in it can be changed."),
-        (one({}), {"x": "sk-abcdefghijklmnopqrst"}, "Nothing in it can be changed."),
+        (schema_with({}), {f"a{i}": 1 for i in range(501)}, "It has more than 500 fields."),
+        (schema_with({"type": "string"}), {"x": "a" * 30_001}, "Nothing in it can be changed."),
+        (schema_with({}), {"x": "sk-abcdefghijklmnopqrst"}, "Nothing in it can be changed."),
         ({"type": "object"}, {}, "Nothing in it can be changed."),
         ({"type": "string"}, {}, "The tool doesn't describe its fields."),
         ({"type": 5}, {}, "The tool doesn't describe its fields."),

@@ -13,7 +13,15 @@ from bot.layout.forms.fields import fields_of
 from bot.layout.forms.pages import read_edit_form
 from bot.layout.forms.parse import EditResult
 from bot.layout.forms.schema import check_arguments
-from tests.unit.bot.layout.forms_stage import ENUM, NULL, blocks_of, edit, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import (
+    ENUM,
+    NULL,
+    blocks_of,
+    edit,
+    pick,
+    schema_with,
+    submitted,
+)
 
 
 def paid(x: Annotated[Decimal, Field(decimal_places=2)]) -> None:
@@ -172,12 +180,12 @@ MONEY: Any = cast("Any", parameters(paid).schema)["properties"]["x"]
 def test_fault_stands_at_its_input(
     node: dict[str, Any], value: object, typed: object, message: str
 ) -> None:
-    result = edit(one(node), {"x": value}, typed)
+    result = edit(schema_with(node), {"x": value}, typed)
     assert result == EditResult(errors={"argument_0": message})
 
 
 def test_input_that_was_not_sent_is_a_fault() -> None:
-    schema = one({"type": "string"})
+    schema = schema_with({"type": "string"})
     for values in ({}, {"argument_0": None}, {"argument_0": {"other": {"value": "b"}}}):
         result = read_edit_form(schema, {"x": "a"}, values)
         assert result.errors == {"argument_0": "This wasn't sent. Please try again."}
@@ -194,40 +202,42 @@ def test_fault_that_was_there_before_is_left_to_the_tool() -> None:
 
 
 def test_fault_of_the_whole_stands_at_the_first_input() -> None:
-    schema = one({"type": "string"}, maxProperties=0)
+    schema = schema_with({"type": "string"}, maxProperties=0)
     result = edit(schema, {"x": "a"}, "b")
     assert result.errors == {"argument_0": "Check the format: the tool doesn't accept this"}
 
 
 def test_reference_that_leads_elsewhere_is_a_fault_and_is_not_fetched() -> None:
-    schema = one({"$ref": "http://schemas.example/x.json"})
+    schema = schema_with({"$ref": "http://schemas.example/x.json"})
     result = edit(schema, {"x": 1}, "2")
     assert result.errors == {"argument_0": "I couldn't check this against what the tool accepts"}
 
 
 def test_pattern_of_another_engine_is_left_to_the_tool() -> None:
-    assert check_arguments(one({"type": "string", "pattern": r"\p{L}"}), {"x": "1"}) == {}
+    assert check_arguments(schema_with({"type": "string", "pattern": r"\p{L}"}), {"x": "1"}) == {}
 
 
 def test_words_for_one_character() -> None:
-    assert check_arguments(one({"minLength": 1}), {"x": ""}) == {"/x": "Use at least 1 character"}
+    assert check_arguments(schema_with({"minLength": 1}), {"x": ""}) == {
+        "/x": "Use at least 1 character"
+    }
 
 
 def test_alternatives_and_other_types_are_checked_too() -> None:
-    assert check_arguments(one({"pattern": "a"}), {"x": 5}) == {}
+    assert check_arguments(schema_with({"pattern": "a"}), {"x": 5}) == {}
     only_null = {"anyOf": [{"type": "null"}, {"type": "null"}]}
-    assert check_arguments(one(only_null), {"x": 5}) == {"/x": "Leave this empty"}
-    loop = {**one({"$ref": "#/$defs/A"}), "$defs": {"A": {"$ref": "#/$defs/A"}}}
+    assert check_arguments(schema_with(only_null), {"x": 5}) == {"/x": "Leave this empty"}
+    loop = {**schema_with({"$ref": "#/$defs/A"}), "$defs": {"A": {"$ref": "#/$defs/A"}}}
     assert fields_of(loop, {"x": 1})
-    both = one({"type": "object", "required": ["a", "b"]})
+    both = schema_with({"type": "object", "required": ["a", "b"]})
     assert check_arguments(both, {"x": {"a": 1}}) == {"/x/b": "This is required"}
 
 
 def test_limits_ignore_what_is_not_a_number() -> None:
     node = {"minimum": 3, "format": "decimal", "type": ["string", "boolean"]}
-    assert check_arguments(one(node), {"x": True}) == {}
-    assert check_arguments(one({"minimum": 3}), {"x": "2"}) == {}
-    assert check_arguments(one({"minimum": 3, "format": "decimal"}), {"x": "none"}) == {
+    assert check_arguments(schema_with(node), {"x": True}) == {}
+    assert check_arguments(schema_with({"minimum": 3}), {"x": "2"}) == {}
+    assert check_arguments(schema_with({"minimum": 3, "format": "decimal"}), {"x": "none"}) == {
         "/x": "Use a number, such as 12.50"
     }
-    assert "/x" in check_arguments(one({"format": "decimal"}), {"x": "NaN"})
+    assert "/x" in check_arguments(schema_with({"format": "decimal"}), {"x": "NaN"})

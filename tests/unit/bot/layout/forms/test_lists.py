@@ -9,14 +9,14 @@ import pytest
 from bot.errors import InvalidInputError
 from bot.layout.forms.pages import read_new_form
 from bot.layout.forms.parse import EditResult
-from tests.unit.bot.layout.forms_stage import NULL, blocks_of, edit, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import NULL, blocks_of, edit, pick, schema_with, submitted
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
 
 
 def element(node: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
-    [block] = blocks_of(one(node), current)
+    [block] = blocks_of(schema_with(node), current)
     made: dict[str, Any] = block["element"]
     return made
 
@@ -41,7 +41,7 @@ def test_list_that_comes_back_as_it_was_has_one_entry_per_line(
     node: dict[str, Any], value: list[object], initial: str
 ) -> None:
     assert element(node, {"x": value})["initial_value"] == initial
-    schema = one(node)
+    schema = schema_with(node)
     untouched = submitted(blocks_of(schema, {"x": value}))
     from_form = edit(schema, {"x": value}, initial)
     assert from_form == EditResult(arguments={"x": value})
@@ -60,16 +60,16 @@ def test_list_that_comes_back_as_it_was_has_one_entry_per_line(
 def test_edited_list(
     node: dict[str, Any], value: list[object], typed: str, new: list[object]
 ) -> None:
-    assert edit(one(node), {"x": value}, typed).arguments == {"x": new}
+    assert edit(schema_with(node), {"x": value}, typed).arguments == {"x": new}
 
 
 def test_line_that_is_no_number() -> None:
-    wrong = edit(one(NUMBERS), {"x": [1]}, "1\ntwo")
+    wrong = edit(schema_with(NUMBERS), {"x": [1]}, "1\ntwo")
     assert wrong.errors == {"argument_0": "Use one whole number per line"}
 
 
 def read(node: dict[str, Any], typed: object, *, required: bool = True) -> EditResult:
-    schema = one(node, required=required)
+    schema = schema_with(node, required=required)
     return read_new_form(schema, submitted(blocks_of(schema, {}), argument_0=typed))
 
 
@@ -116,6 +116,6 @@ def test_no_form_for_what_is_no_schema() -> None:
 
 
 def test_input_that_was_not_sent() -> None:
-    assert read_new_form(one({"type": "string"}), {}).errors == {
+    assert read_new_form(schema_with({"type": "string"}), {}).errors == {
         "argument_0": "This wasn't sent. Please try again."
     }

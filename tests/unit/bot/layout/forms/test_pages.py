@@ -25,7 +25,7 @@ from bot.layout.forms.pages import (
 )
 from slack_sandbox.blockkit.rules import view_errors
 from tests.unit.bot.layout.forms.test_edit import view_of
-from tests.unit.bot.layout.forms_stage import blocks_of, one, pick, submitted
+from tests.unit.bot.layout.forms_stage import blocks_of, pick, schema_with, submitted
 
 ADDRESS = {
     "type": "object",
@@ -118,7 +118,7 @@ def test_a_new_form_with_an_object_without_need_gives_an_empty_one() -> None:
 
 
 def test_a_secret_in_an_object_stays_and_the_rest_can_be_edited() -> None:
-    schema = one(
+    schema = schema_with(
         {
             "type": "object",
             "properties": {"password": {"type": "string"}, "user": {"type": "string"}},
@@ -131,7 +131,7 @@ def test_a_secret_in_an_object_stays_and_the_rest_can_be_edited() -> None:
     edited = read_edit_form(schema, current, submitted(blocks, argument_1="ada"))
     assert edited.arguments == {"x": {"password": "hunter2hunter2", "user": "ada"}}
     whole = {"properties": {"a": {"type": "string"}}, "type": "object"}
-    hidden = form_of(one(whole, credentials=1), {"x": {"a": "hunter2hunter2"}})
+    hidden = form_of(schema_with(whole, credentials=1), {"x": {"a": "hunter2hunter2"}})
     assert not isinstance(hidden, NotEditable)
     named = {"type": "object", "properties": {"credentials": whole}}
     assert isinstance(form_of(named, {"credentials": {"a": "hunter2"}}), NotEditable)
@@ -139,7 +139,7 @@ def test_a_secret_in_an_object_stays_and_the_rest_can_be_edited() -> None:
 
 def test_a_long_text_is_spread_over_several_inputs() -> None:
     text = "A sentence that people wrote. " * 300
-    schema = one({"type": "string", "title": "Body"})
+    schema = schema_with({"type": "string", "title": "Body"})
     blocks = blocks_of(schema, {"x": text})
     count = len(blocks)
     assert labels(blocks) == [f"Body (part {number} of {count})" for number in range(1, count + 1)]
@@ -167,7 +167,7 @@ def test_a_text_that_is_too_long_stays_as_it_is_beside_what_can_be_edited() -> N
 
 
 def test_many_choices_are_searched_for() -> None:
-    schema = one({"enum": LISTED})
+    schema = schema_with({"enum": LISTED})
     current = {"x": "region-007"}
     (block,) = blocks_of(schema, current)
     assert block["element"]["type"] == "external_select"
@@ -185,7 +185,7 @@ def test_many_choices_are_searched_for() -> None:
 
 
 def test_several_of_many_choices_are_searched_for() -> None:
-    schema = one({"type": "array", "items": {"enum": LISTED}})
+    schema = schema_with({"type": "array", "items": {"enum": LISTED}})
     current = {"x": ["region-007", "region-100"]}
     (block,) = blocks_of(schema, current)
     assert block["element"]["type"] == "multi_external_select"
@@ -196,7 +196,7 @@ def test_several_of_many_choices_are_searched_for() -> None:
 
 
 def test_a_nullable_search_offers_nothing_first() -> None:
-    schema = one({"anyOf": [{"enum": LISTED}, {"type": "null"}]})
+    schema = schema_with({"anyOf": [{"enum": LISTED}, {"type": "null"}]})
     field = made(schema, {"x": "region-001"}).shown[0]
     assert matching_options(field, "")[0]["value"] == "nothing"
     assert len(matching_options(field, "")) == 100
@@ -336,7 +336,7 @@ def test_a_draft_comes_back_as_it_was(page: int, changes: dict[tuple[str, ...], 
 )
 def test_a_hint_says_what_is_allowed(node: dict[str, Any], hint: str) -> None:
     (block,) = blocks_of(
-        one(node),
+        schema_with(node),
         {"x": {"integer": 3, "number": 3, "string": "a", "array": ["b", "c"]}[node["type"]]},
     )
     assert block["hint"]["text"] == hint
@@ -356,7 +356,7 @@ def test_a_hint_says_what_is_allowed(node: dict[str, Any], hint: str) -> None:
 def test_a_hint_says_what_holds_when_nothing_is_given(
     node: dict[str, Any], hint: str | None
 ) -> None:
-    (block,) = blocks_of(one(node, required=False), {})
+    (block,) = blocks_of(schema_with(node, required=False), {})
     assert block.get("hint", {}).get("text") == hint
 
 
@@ -391,6 +391,6 @@ def test_what_may_be_left_out_comes_last() -> None:
 
 def test_a_union_of_objects_is_json() -> None:
     node = {"anyOf": [ADDRESS, {"type": "object", "properties": {"x": {"type": "string"}}}]}
-    fields = fields_of(one(node), {"x": {"x": "a"}})
+    fields = fields_of(schema_with(node), {"x": {"x": "a"}})
     assert not isinstance(fields, NotEditable)
     assert [field.kind for field in fields] == [FieldKind.JSON]

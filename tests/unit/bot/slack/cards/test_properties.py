@@ -113,7 +113,7 @@ asked = st.builds(
     texts,
     st.dictionaries(texts, values, max_size=3),
 )
-told = st.builds(
+outcomes = st.builds(
     lambda ids, given, text: {"selected": ids, "values": given, "feedback": text},
     st.lists(texts, max_size=3),
     st.dictionaries(texts, values, max_size=3),
@@ -177,7 +177,7 @@ def test_pending_card_is_safe(approval: Approval, approvers: str) -> None:
     status=st.sampled_from([status for status in Status if status is not Status.PENDING]),
     reason=texts,
     edited=st.none() | arguments,
-    answer=st.sampled_from([None, [], {"choice": "ran"}, "{"]) | arguments | told,
+    answer=st.sampled_from([None, [], {"choice": "ran"}, "{"]) | arguments | outcomes,
     by=st.sampled_from(["U0BEN", "", "<!here>"]),
 )
 def test_final_card_is_safe_and_decides_nothing(

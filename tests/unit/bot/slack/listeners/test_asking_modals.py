@@ -57,7 +57,7 @@ async def test_button_of_another_card_does_nothing(
         with subtests.test(action=action):
             counter.office.notifier.whispers.clear()
             await counter.send(a_click(approval, action) | {"trigger_id": action})
-            assert "isn't one I made" in counter.told(ADA)
+            assert "isn't one I made" in counter.private_text(ADA)
             assert (await counter.office.the_approval()).status is Status.PENDING
             assert counter.views.opened == []
             assert RAN == []

@@ -31,7 +31,7 @@ async def test_a_click_that_no_button_of_the_card_sends_does_nothing(
             click["trigger_id"] = f"{number}.x"
             counter.office.notifier.whispers.clear()
             assert (await counter.send(click)).status == 200
-            assert "isn't one I made" in counter.told(ADA)
+            assert "isn't one I made" in counter.private_text(ADA)
             await is_untouched(counter)
 
 

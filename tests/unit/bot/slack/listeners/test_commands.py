@@ -52,7 +52,7 @@ async def send(counter: Counter, text: str, *, by: str = MIA, **changes: str) ->
     return answer
 
 
-async def told(counter: Counter, text: str, *, by: str = MIA) -> str:
+async def reply_to(counter: Counter, text: str, *, by: str = MIA) -> str:
     answer = await send(counter, text, by=by)
     body: dict[str, Any] = json.loads(answer.body)
     assert (answer.status, body["response_type"]) == (200, "ephemeral")
@@ -65,7 +65,7 @@ async def current(counter: Counter) -> list[DelegationRecord]:
 
 
 async def test_one_group_can_be_handed_on(counter: Counter) -> None:
-    words = await told(counter, f"delegate <@{TOM}> until fri 18:00 for security")
+    words = await reply_to(counter, f"delegate <@{TOM}> until fri 18:00 for security")
     assert "for you on requests for “security”" in words
     (made,) = await current(counter)
     assert made.group_name == "security"
@@ -87,9 +87,9 @@ async def test_stop_lists_ones_own_threads_each_with_a_button(counter: Counter) 
     assert row["text"]["text"].endswith("Waiting for people · #c1")
     assert row["accessory"]["action_id"] == ActionId.STOP_AGENT
     assert row["accessory"]["value"] == THREAD_ID
-    assert "No agent is working for you" in await told(counter, "stop")
-    assert "don't know “stop now”" in await told(counter, "stop now")
-    assert "Guests" in await told(counter, "stop", by=GUS)
+    assert "No agent is working for you" in await reply_to(counter, "stop")
+    assert "don't know “stop now”" in await reply_to(counter, "stop now")
+    assert "Guests" in await reply_to(counter, "stop", by=GUS)
 
 
 async def test_a_thread_that_works_now_is_listed_too(counter: Counter) -> None:
@@ -113,14 +113,14 @@ def a_stop_click(value: object = THREAD_ID, by: str = ROSA, **changes: Any) -> d
 
 async def test_the_button_of_somebody_else_stops_nothing(counter: Counter) -> None:
     await counter.send(a_stop_click(by=GUS))
-    assert "can stop this" in counter.told(GUS)
+    assert "can stop this" in counter.private_text(GUS)
     assert len(await counter.office.open_approvals()) == 1
 
 
 async def test_a_button_of_what_has_ended_says_so(counter: Counter) -> None:
     await counter.send(a_stop_click())
     await counter.send(a_stop_click(action_ts="1800000101.000200"))
-    assert "nothing to stop" in counter.told(ROSA)
+    assert "nothing to stop" in counter.private_text(ROSA)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_the_stop_button_counts_once_however_often_slack_says_so(counter: 
 
 async def test_who_may_not_stop_it_is_told_so(counter: Counter) -> None:
     await counter.send(a_stop(GUS))
-    assert "can stop it" in counter.told(GUS) or "stop" in counter.told(GUS)
+    assert "can stop it" in counter.private_text(GUS) or "stop" in counter.private_text(GUS)
     assert len(await counter.office.open_approvals()) == 1
 
 

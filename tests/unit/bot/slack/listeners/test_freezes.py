@@ -14,7 +14,7 @@ from bot.records.switch import FreezeScope, ScopeKind
 from tests.support.stores import SqliteStores
 from tests.unit.bot.counter_stage import Counter, a_form, a_press, picked, typed
 from tests.unit.bot.office import ADA, BEN, CHANNEL, GUS, ROSA, Office
-from tests.unit.bot.slack.listeners.test_commands import send, told
+from tests.unit.bot.slack.listeners.test_commands import reply_to, send
 from tests.unit.bot.slack.listeners.test_home import home_of
 
 
@@ -38,7 +38,7 @@ async def refusals(counter: Counter) -> list[tuple[str, object]]:
 
 
 async def test_an_admin_freezes_all_with_a_reason(counter: Counter) -> None:
-    words = await told(counter, "freeze an agent runs *wild*", by=ADA)
+    words = await reply_to(counter, "freeze an agent runs *wild*", by=ADA)
     assert words == (
         "❄️ f1: everything is frozen. Nothing starts until it's lifted.\n"
         "No approved call is still running."
@@ -47,10 +47,10 @@ async def test_an_admin_freezes_all_with_a_reason(counter: Counter) -> None:
     assert (alert.channel, alert.freeze.id) == (CHANNEL, "f1")
     (freeze,) = await counter.office.freezes.in_force()
     assert (freeze.by, freeze.why, str(freeze.scope)) == (ADA, "an agent runs *wild*", "all")
-    listed = await told(counter, "freezes", by=BEN)
+    listed = await reply_to(counter, "freezes", by=BEN)
     assert listed.startswith(f"*f1*  everything, by <@{ADA}>, <!date^")
     assert "an agent runs *wild*" in (await send(counter, "freezes", by=BEN)).body
-    again = await told(counter, "freeze wild, too", by=ADA)
+    again = await reply_to(counter, "freeze wild, too", by=ADA)
     assert again.startswith(f"❄️ f1: <@{ADA}> froze everything <!date^")
 
 
@@ -68,12 +68,12 @@ async def test_an_admin_freezes_all_with_a_reason(counter: Counter) -> None:
 async def test_words_after_the_scope_are_the_reason(
     counter: Counter, typed: str, frozen: str
 ) -> None:
-    await told(counter, typed, by=ADA)
+    await reply_to(counter, typed, by=ADA)
     assert await in_force(counter) == [frozen]
 
 
 async def test_24_2_a_reason_is_never_read_as_a_scope(counter: Counter) -> None:
-    words = await told(counter, "freeze agent smith is odd", by=ADA)
+    words = await reply_to(counter, "freeze agent smith is odd", by=ADA)
     assert words == (
         "I know no agent “smith”. Or freeze all.\n"
         "To freeze everything for that reason: `/countersign freeze all agent smith is odd`"
@@ -84,43 +84,43 @@ async def test_24_2_a_reason_is_never_read_as_a_scope(counter: Counter) -> None:
 
 @pytest.mark.parametrize("typed", ["freeze", "freeze all", "freeze tool", "freeze turns"])
 async def test_a_reason_is_required(counter: Counter, typed: str) -> None:
-    assert await told(counter, typed, by=ADA) == "This needs a reason."
+    assert await reply_to(counter, typed, by=ADA) == "This needs a reason."
     assert await in_force(counter) == []
 
 
 async def test_a_long_reason_is_cut_and_freezes(counter: Counter) -> None:
-    await told(counter, f"freeze {'wild ' * 90}", by=ADA)
+    await reply_to(counter, f"freeze {'wild ' * 90}", by=ADA)
     (freeze,) = await counter.office.freezes.in_force()
     assert len(freeze.why) == 300
 
 
 async def test_a_freeze_is_lifted_by_its_id(counter: Counter) -> None:
-    await told(counter, "freeze wild", by=ADA)
-    await told(counter, f"freeze <#{CHANNEL}|ops> wild", by=ADA)
-    assert await told(counter, "unfreeze mended", by=ADA) == "Say which freeze to lift: f1, f2."
-    assert await told(counter, "unfreeze f9 mended", by=ADA) == (
+    await reply_to(counter, "freeze wild", by=ADA)
+    await reply_to(counter, f"freeze <#{CHANNEL}|ops> wild", by=ADA)
+    assert await reply_to(counter, "unfreeze mended", by=ADA) == "Say which freeze to lift: f1, f2."
+    assert await reply_to(counter, "unfreeze f9 mended", by=ADA) == (
         "There's no freeze f9. In force: f1, f2."
     )
-    assert await told(counter, "unfreeze F1 mended", by=ADA) == (
+    assert await reply_to(counter, "unfreeze F1 mended", by=ADA) == (
         "f1: everything is no longer frozen.\nStill in force: f2."
     )
-    assert await told(counter, "unfreeze mended", by=ADA) == (
+    assert await reply_to(counter, "unfreeze mended", by=ADA) == (
         f"f2: <#{CHANNEL}> is no longer frozen."
     )
-    assert await told(counter, "freezes", by=BEN) == "Nothing is frozen."
+    assert await reply_to(counter, "freezes", by=BEN) == "Nothing is frozen."
 
 
 async def test_i13_a_confirmation_counts_only_while_its_person_may_lift(counter: Counter) -> None:
     office = counter.office
     office.directory.add(BEN, is_admin=True)
     office.freezing = replace(office.freezing, rights=lambda: replace(ADMINS_ONLY, count=2))
-    await told(counter, "freeze wild", by=ADA)
-    await told(counter, "unfreeze mended", by=ADA)
+    await reply_to(counter, "freeze wild", by=ADA)
+    await reply_to(counter, "unfreeze mended", by=ADA)
     office.directory.add(ADA)  # no admin now
-    assert "1 more person must confirm" in await told(counter, "unfreeze mended", by=BEN)
+    assert "1 more person must confirm" in await reply_to(counter, "unfreeze mended", by=BEN)
     assert await in_force(counter) == ["f1 all"]
     office.directory.add(ROSA, is_admin=True)
-    assert "no longer frozen" in await told(counter, "unfreeze mended", by=ROSA)
+    assert "no longer frozen" in await reply_to(counter, "unfreeze mended", by=ROSA)
 
 
 def pressed(freeze_id: str, by: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def lifting(values: dict[str, Any], by: str, *, kept: str = "") -> dict[str, Any
 
 
 async def test_without_a_reason_a_form_asks_for_it(counter: Counter) -> None:
-    await told(counter, "freeze *wild*", by=ADA)
+    await reply_to(counter, "freeze *wild*", by=ADA)
     opened = await send(counter, "unfreeze", by=ADA)
     assert (opened.status, opened.body) == (200, "")
     view = counter.views.opened[-1]
@@ -150,8 +150,8 @@ async def test_without_a_reason_a_form_asks_for_it(counter: Counter) -> None:
 
 
 async def test_of_several_freezes_the_form_asks_which(counter: Counter) -> None:
-    await told(counter, "freeze wild", by=ADA)
-    await told(counter, f"freeze <#{CHANNEL}|ops> wild", by=ADA)
+    await reply_to(counter, "freeze wild", by=ADA)
+    await reply_to(counter, f"freeze <#{CHANNEL}|ops> wild", by=ADA)
     await send(counter, "unfreeze", by=ADA)
     (which,) = [
         block for block in counter.views.opened[-1]["blocks"] if block.get("block_id") == "which"
@@ -165,10 +165,10 @@ async def test_of_several_freezes_the_form_asks_which(counter: Counter) -> None:
 
 
 async def test_lift_of_an_alert_opens_the_form_for_those_who_may_lift(counter: Counter) -> None:
-    await told(counter, "freeze wild", by=ADA)
+    await reply_to(counter, "freeze wild", by=ADA)
     await counter.send(pressed("f1", BEN))
     assert counter.views.opened == []
-    assert counter.told(BEN).startswith("Only admins of this workspace can do that.")
+    assert counter.private_text(BEN).startswith("Only admins of this workspace can do that.")
     await counter.send(pressed("f1", ADA))
     assert counter.views.opened[-1]["callback_id"] == ActionId.LIFT_MODAL
     counter.office.clock.forward(seconds=1)
@@ -180,7 +180,7 @@ async def test_lift_of_an_alert_opens_the_form_for_those_who_may_lift(counter: C
 
 @pytest.mark.parametrize("kept", ["", "f9", "all", "f1|f2"])
 async def test_a_form_about_no_freeze_lifts_nothing(counter: Counter, kept: str) -> None:
-    await told(counter, "freeze wild", by=ADA)
+    await reply_to(counter, "freeze wild", by=ADA)
     await counter.send(lifting(typed("why", "tame"), ADA, kept=kept))
     await counter.send(pressed(kept, ADA))
     assert counter.views.opened == []
@@ -188,9 +188,9 @@ async def test_a_form_about_no_freeze_lifts_nothing(counter: Counter, kept: str)
 
 
 async def test_there_is_no_form_without_a_freeze(counter: Counter) -> None:
-    assert await told(counter, "unfreeze", by=ADA) == "Nothing is frozen."
-    await told(counter, "freeze wild", by=ADA)
-    assert "There's no freeze f9." in await told(counter, "unfreeze f9", by=ADA)
+    assert await reply_to(counter, "unfreeze", by=ADA) == "Nothing is frozen."
+    await reply_to(counter, "freeze wild", by=ADA)
+    assert "There's no freeze f9." in await reply_to(counter, "unfreeze f9", by=ADA)
     assert counter.views.opened == []
 
 
@@ -199,7 +199,7 @@ async def test_the_form_shows_who_has_confirmed_the_lifting(counter: Counter) ->
     two = counter.office.freezing
     counter.office.freezing = replace(two, rights=lambda: replace(ADMINS_ONLY, count=2))
     again = Counter.on(counter.office)
-    await told(again, "freeze wild", by=ADA)
+    await reply_to(again, "freeze wild", by=ADA)
     answer = await again.send(lifting(typed("why", "tame"), ADA, kept="f1"))
     assert "f1: everything stays frozen. 1 more person must confirm." in answer.body
     await send(again, "unfreeze", by=BEN)

@@ -157,7 +157,7 @@ async def test_what_is_done_from_elsewhere_is_on_record_for_this_workspace(
     await commanded(counter, "quiet 22:00-07:00", user_id=WIM, team_id="T2", **more)
     assert WIM in await counter.office.storage.people.of("T1", [WIM])
     await counter.send({**chosen(WIM), **AWAY, **OTHER})
-    assert "An agent is already working in this thread" in counter.told(WIM), (
+    assert "An agent is already working in this thread" in counter.private_text(WIM), (
         "it is the same thread"
     )
     assert counter.office.notices.askers == []
@@ -171,7 +171,7 @@ async def test_who_is_in_the_organisation_and_not_in_the_workspace_decides_nothi
     ida = {**AWAY, "user": {**AWAY["user"], "id": IDA}}
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
     await counter.send({**click, **ida, **origin})
-    assert counter.told(IDA) == NOT_OURS
+    assert counter.private_text(IDA) == NOT_OURS
     await is_untouched(counter)
 
 
@@ -189,14 +189,14 @@ async def test_a_payload_of_no_or_another_organisation_counts_for_nobody(
 ) -> None:
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
     await counter.send({**click, **AWAY, **more})
-    assert counter.told(WIM) == NOT_OURS
+    assert counter.private_text(WIM) == NOT_OURS
     await is_untouched(counter)
 
 
 async def test_another_company_in_a_shared_channel_decides_nothing(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     await counter.send({**a_click(approval, ActionId.APPROVE), **CONNECT})
-    assert counter.told(EVE) == NOT_OURS
+    assert counter.private_text(EVE) == NOT_OURS
     form = a_submission(approval, ActionId.REVIEW_MODAL, {})
     # Slack says here where the app is, and not where they are.
     form["view"] |= {"app_installed_team_id": "T1", "bot_id": "B1"}
@@ -241,5 +241,5 @@ async def test_words_of_another_company_begin_nothing(counter: Counter) -> None:
     )
     await counter.send(event | {"is_ext_shared_channel": True, "event_context": "4-x"})
     assert counter.office.model.calls == calls
-    assert "workspace" in counter.told(EVE)
+    assert "workspace" in counter.private_text(EVE)
     await is_untouched(counter)

@@ -55,7 +55,7 @@ async def counter(storage: SqliteStores) -> Counter:
     return Counter.on(office)
 
 
-def told(counter: Counter) -> str:
+def private_text(counter: Counter) -> str:
     notifier = counter.office.notifier
     return " ".join(text for _, text in [*notifier.whispers, *notifier.responses])
 
@@ -136,14 +136,14 @@ async def test_a_conversation_that_the_bot_cannot_see_is_such_a_place(counter: C
 
     counter.office.directory.channel_members = unknown  # type: ignore[assignment]
     await counter.send(chosen())
-    assert "Invite me" in told(counter)
+    assert "Invite me" in private_text(counter)
     assert await nothing_began(counter)
 
 
 async def test_a_look_up_that_fails_begins_nothing(counter: Counter) -> None:
     counter.office.directory.is_down = True
     await counter.send(chosen())
-    assert "check" in told(counter)
+    assert "check" in private_text(counter)
     assert await nothing_began(counter)
 
 

@@ -78,7 +78,7 @@ async def test_a_store_that_is_too_slow(counter: Counter) -> None:
     approval = await counter.office.the_approval()
     slow = with_store(counter, patience=SOON, approvals=cast("Collection[Approval]", Slow()))
     assert (await slow.send(a_click(approval, ActionId.APPROVE))).status == 200
-    assert "can't reach my database" in slow.told(ADA)
+    assert "can't reach my database" in slow.private_text(ADA)
     form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
     assert "can't reach my database" in (await slow.send(form)).body
     await is_untouched(counter)
@@ -132,7 +132,7 @@ async def test_faults_that_pass_and_faults_that_do_not_have_different_words(
     down = with_store(counter, approvals=cast("Collection[Approval]", Failing(error)))
     await down.send(a_click(approval, ActionId.APPROVE))
     form = a_submission(approval, ActionId.REJECT_MODAL, typed("reason", "x"))
-    for text in (down.told(ADA), (await down.send(form)).body):
+    for text in (down.private_text(ADA), (await down.send(form)).body):
         assert words in text
         assert not any(other in text for other in (never, "apr_1", "refused"))
     await is_untouched(counter)
@@ -154,8 +154,8 @@ async def test_it_is_not_said_that_a_message_is_lost_when_nobody_knows(
     request.headers["x-slack-retry-num"] = ["3"]
     await down.bolt.async_dispatch(request)
     await down.office.queue.run()
-    assert words in down.told(ROSA)
-    assert "could not keep" not in down.told(ROSA)
+    assert words in down.private_text(ROSA)
+    assert "could not keep" not in down.private_text(ROSA)
 
 
 async def test_a_refusal_is_on_record_before_the_acknowledgement(counter: Counter) -> None:
@@ -164,7 +164,7 @@ async def test_a_refusal_is_on_record_before_the_acknowledgement(counter: Counte
     assert (await counter.bolt.async_dispatch(a_request(click))).status == 200
     counter.office.queue.drop()  # the process dies right after it
     await counter.office.later(seconds=15)
-    assert "own request" in counter.told(ROSA)
+    assert "own request" in counter.private_text(ROSA)
 
 
 @pytest.mark.parametrize(

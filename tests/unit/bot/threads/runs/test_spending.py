@@ -271,8 +271,8 @@ async def test_an_answer_that_cannot_be_counted_ends_the_turn(
 
 def test_the_thread_is_told_what_was_used_at_a_limit() -> None:
     error = LimitReachedError("cost", "This thread has used 5.12 of 5.00 USD today.")
-    told = "This thread has used 5.12 of 5.00 USD today. No one approved more."
-    assert explain(error) == told
+    words = "This thread has used 5.12 of 5.00 USD today. No one approved more."
+    assert explain(error) == words
 
 
 async def test_an_answer_without_a_price_ends_the_turn_if_cost_is_limited(desk: Desk) -> None:
