@@ -342,7 +342,7 @@ FAULTS: list[object] = [
 ]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_every_failure_is_a_directory_error(fault: object) -> None:
     directory, _, _ = a_directory(
         users_info=fault, conversations_members=fault, usergroups_list=fault
