@@ -299,3 +299,25 @@ def test_bytes_with_anything_else_in_them_are_damaged() -> None:
     for value in ("AP 8=", "AP\n8=", "A!P8="):
         with pytest.raises(CheckpointDecodeError):
             decode({"$type": "bytes", "value": value})
+
+
+class Box:
+    """Holds what cannot be compared."""
+
+    def __init__(self, heat: Heat) -> None:
+        self.heat = heat
+
+
+class Tub(Box):
+    """The same, for another way to read it."""
+
+
+def test_a_value_in_a_value_is_compared_by_what_is_written_of_it() -> None:
+    fresh = TypeRegistry()
+    fresh.add("test.heat/1", Heat, lambda heat: heat.degrees, Heat)
+    fresh.add("test.box/1", Box, lambda box: box.heat, lambda heat: Box(Heat(heat.degrees)))
+    fresh.add("test.tub/1", Tub, lambda tub: tub.heat, lambda heat: Tub(Heat(heat.degrees + 1)))
+    data = fresh.encode(Box(Heat(2.0)))
+    assert data == {"$type": "test.box/1", "value": {"$type": "test.heat/1", "value": 2.0}}
+    with pytest.raises(UnstorableValueError, match="come back changed"):
+        fresh.encode(Tub(Heat(2.0)))

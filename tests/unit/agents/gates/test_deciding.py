@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
+from agents.core.asking.answers import Cancelled, Expired
 from agents.core.asking.infos import ApprovalInfo, CallInfo, FollowUpInfo, ReviewEditInfo
 from agents.core.calls import ToolReturn
 from agents.core.codec import Json, decode, encode, register
@@ -216,3 +217,22 @@ async def test_f6_a_question_from_before_anybody_was_counted_still_needs_two() -
         "'pay' did not run: UMIA has agreed in another gate of this call, which needs two"
     ]
     assert pay.calls == []
+
+
+async def test_what_ends_a_question_names_the_tool_and_runs_nothing() -> None:
+    for answer, text, outcome in (
+        (
+            Cancelled(),
+            "The request was cancelled; the call to 'pay' did not run. This is not a rejection.",
+            ToolOutcome.CANCELLED,
+        ),
+        (
+            Expired(),
+            "Nobody answered in time; the call to 'pay' did not run. This is not a rejection.",
+            ToolOutcome.EXPIRED,
+        ),
+    ):
+        pay = Plain("pay")
+        stage = await asked(approval_gate(pay))
+        assert await stage.answer(answer) == ToolReturn(text, outcome)
+        assert pay.calls == []

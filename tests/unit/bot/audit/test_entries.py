@@ -24,11 +24,12 @@ from storage.errors import StoreUnavailableError
 from tests.contract.builders import an_approval, an_entry
 from tests.support.fakes import START_MS
 from tests.support.stores import SqliteStores
-from tests.unit.bot.office import ADA, BEN, THREAD_ID, KilledError, Office
+from tests.unit.bot.office import ADA, BEN, GUS, ROSA, THREAD_ID, KilledError, Office
 
 ROOT = Path(__file__).parents[4]
 PAY = call("pay", {"to": "Mia", "amount": 5}, id="c1")
 ASK = "<@UBOT> pay Mia"
+NEXT_TS = "1800000000.000002"
 
 
 async def acts(storage: SqliteStores) -> list[tuple[str, str]]:
@@ -308,3 +309,21 @@ def test_a_resume_notes_a_decision_that_is_missing_and_no_other() -> None:
     noted = resume_entries([decided], START_MS + 2, noted=[decided.approval_id])
     assert [record.action for record in missing] == [Act.DECIDED, Act.RESUMED]
     assert [record.action for record in noted] == [Act.RESUMED]
+
+
+async def test_a_question(storage: SqliteStores) -> None:
+    asks = call("ask_people", {"questions": ["How much?"]}, id="q1")
+    office = Office(storage, [asks, say("Thanks.")])
+    await office.hear(ASK)
+    await office.hear("a million", user_id=GUS, ts=NEXT_TS)
+    office.clock.forward(seconds=1)
+    await office.hear("five", ts="1800000000.000003")
+    assert await acts(storage) == [
+        ("message_refused", GUS),
+        ("requested", ROSA),
+        ("decided", ROSA),
+        ("resumed", ""),
+        ("answered_tool", ""),
+    ]
+    assert (await entry(storage, Act.DECIDED)).detail["answer"] == ["five"]
+    assert "Guests" in str((await entry(storage, Act.MESSAGE_REFUSED)).detail["why"])

@@ -402,3 +402,17 @@ async def test_panel_counts_what_failed_and_what_came_again(
     async with web.get("/control/panel") as response:
         coped = (await response.json())["coped"]
     assert coped == {"failed": 1, "again": 1, "lost": 0, "doubles": 1}
+
+
+async def test_typed_letters_are_sent_and_options_come_back(
+    web: aiohttp.ClientSession, sandbox: Sandbox, slack: Slack, app: App
+) -> None:
+    ticket = sandbox.workspace.triggers.issue(ADA)
+    view = (await slack.ok("views.open", trigger_id=ticket, view=a_search()))["view"]
+    app.answer = {"options": [option("germany")]}
+    where = {"view_id": view["id"], "block_id": "country", "action_id": "input"}
+    answer = await post(web, "suggest", ADA, **where, value="ger")
+    assert answer == {"ok": True, "options": [option("germany")]}
+    payload = app.got[-1]
+    assert (payload["type"], payload["value"]) == ("block_suggestion", "ger")
+    assert payload["view"]["callback_id"] == "edit"

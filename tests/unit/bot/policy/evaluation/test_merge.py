@@ -139,3 +139,20 @@ def test_terms_with_two_requirements_of_one_name_cannot_be_read() -> None:
     twice = stage.model_copy(update={"approve": (*stage.approve, *stage.approve)})
     with pytest.raises(TermsError):
         Terms.from_text(original.model_copy(update={"stages": (twice,)}).text)
+
+
+@pytest.mark.parametrize(
+    ("gate", "ask", "edit"),
+    [
+        ("none", {}, "no"),
+        ("policy", {}, "no"),
+        ("approval", {}, "no"),
+        ("review", {}, "yes"),
+        ("approval", {"edit": "yes"}, "no"),
+        ("review", {"edit": "no"}, "no"),
+        ("none", {"edit": "yes"}, "yes"),
+        ("review", {"edit": {"by": ["sre"]}}, "by"),
+    ],
+)
+def test_a_gate_has_a_say_in_editing(gate: Gate, ask: dict[str, Any], edit: str) -> None:
+    assert terms(gate=gate, **ask).edit == edit
