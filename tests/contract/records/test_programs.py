@@ -1,5 +1,7 @@
 """Programs and their keys, as both engines keep them."""
 
+import asyncio
+
 from bot.records.programs import ProgramKeyRecord, ProgramLimits, program_id
 from bot.stores import Stores
 from tests.contract.builders import a_program, a_program_key
@@ -47,3 +49,11 @@ async def test_a_revocation_ends_a_key_and_can_only_come_sooner(storage: Stores)
 def ids(keys: object) -> list[str]:
     assert isinstance(keys, list)
     return [key.id for key in keys if isinstance(key, ProgramKeyRecord)]
+
+
+async def test_a_name_is_taken_once(storage: Stores) -> None:
+    taken = await asyncio.gather(
+        *(storage.programs.add(a_program(owner_id=f"U{n}")) for n in range(5))
+    )
+    assert sorted(taken) == [False, False, False, False, True]
+    assert await storage.programs.add(a_program("other"))

@@ -158,3 +158,24 @@ async def test_nobody_takes_a_message_that_is_not_due_any_more(storage: Stores) 
     await storage.grants.add(grant)
     assert not await storage.grants.claim_update(grant, until_ms=5_000)
     assert await storage.grants.get(GRANT) == grant
+
+
+async def test_of_uses_at_once_each_is_counted(storage: Stores) -> None:
+    await storage.grants.add(a_grant(max_uses=3))
+
+    async def use(call: str) -> bool:
+        return await storage.grants.use(a_grant(max_uses=3), call=call, now_ms=2_000) is not None
+
+    outcomes = await asyncio.gather(*(use(f"call-{number}") for number in range(6)))
+    assert sorted(outcomes) == [False, False, False, True, True, True]
+    assert len((await storage.grants.get(GRANT)).uses) == 3
+
+
+async def test_a_call_uses_a_grant_once(storage: Stores) -> None:
+    """It may be asked about again after a crash between the use and the start."""
+    await storage.grants.add(a_grant(max_uses=1))
+    first = await storage.grants.use(a_grant(max_uses=1), call="one", now_ms=2_000)
+    assert first is not None
+    again = await storage.grants.use(first, call="one", now_ms=3_000)
+    assert again is not None
+    assert (again.uses, again.used_ms) == (("one",), 2_000)

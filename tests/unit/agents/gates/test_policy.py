@@ -217,3 +217,14 @@ def test_f11_a_rule_that_guards_nothing_is_refused_where_the_policy_is_put() -> 
     rule = Rule(when=(Condition("amuont", ">", 5),), then=Ask(rule="big"))
     with pytest.raises(AgentConfigError, match="amuont"):
         policy_gate(Plain("pay"), RulePolicy(rules=(rule,), default=Allow()))
+
+
+async def test_policy_cannot_change_what_runs() -> None:
+    class Meddler:
+        async def evaluate(self, call: PolicyCall) -> Ruling:
+            call.arguments["x"] = 99  # type: ignore[index]
+            return Allow()
+
+    pay = Plain("pay")
+    await Stage(policy_gate(pay, Meddler()), {"x": 1}).run()
+    assert pay.calls == [{"x": 1}]

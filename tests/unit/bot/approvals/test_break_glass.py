@@ -304,3 +304,13 @@ async def test_break_glass_does_not_open_a_freeze(storage: SqliteStores) -> None
     assert codes == ["frozen", "frozen"]
     await freezes.lift("f2", by=BEN, why="It is fine.", count=1)
     await counter.office.approvals.break_glass(approval, an_actor(MIA), reasons)
+
+
+async def test_an_emergency_after_an_edit_is_no_rules_leave(storage: SqliteStores) -> None:
+    counter = await asked(storage, glass(edit="yes"))
+    edited = await counter.office.decide(await counter.office.the_approval(), edited={"what": "b"})
+    assert edited.status is Status.PENDING
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == [("look", "b")]
+    assert "broke_glass" in await acts(storage)
+    assert "decided" in await acts(storage)

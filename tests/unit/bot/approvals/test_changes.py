@@ -15,6 +15,7 @@ from bot.records.approval import (
     SeenPart,
     Status,
     StoredBatch,
+    StoredEscalation,
 )
 from tests.contract.builders import DIGEST, a_decision, an_approval
 
@@ -117,3 +118,19 @@ def test_who_leaves_a_batch_has_a_card_to_post() -> None:
     assert (after.is_batched, after.messages, after.due_ms) == (False, (), NOW)
     assert changes.split_off(after, batch="b", now_ms=NOW) is None
     assert changes.split_off(before, batch="other", now_ms=NOW) is None
+
+
+def test_an_edit_is_about_another_call_that_nobody_has_seen() -> None:
+    escalation = StoredEscalation(steps=1, reminders=2, begun_ms=5)
+    before = an_approval(seen=(SEEN,), escalation=escalation)
+    judged = before.changed(digest="e" * 64, arguments={}, escalation=StoredEscalation(since_ms=7))
+    after = changes.edited(before, judged, unedited=before, now_ms=NOW)
+    assert after is not None
+    assert (after.digest, after.seen, after.escalation.steps) == ("e" * 64, (), 0)
+    assert after.escalation == StoredEscalation(since_ms=7, announced=False)
+
+
+def test_a_vote_changes_votes_alone() -> None:
+    judged = JUDGED.changed(title="forged", escalation=StoredEscalation(steps=1))
+    after = changes.voted(an_approval(), judged, now_ms=NOW)
+    assert after == an_approval(votes=(VOTE,), due_ms=NOW, shown_revision=2, shown_ms=NOW)

@@ -10,8 +10,21 @@ from bot.layout.action_ids import ActionId
 from bot.records.approval import Approval
 from tests.support.force import Forced
 from tests.support.stores import SqliteStores
-from tests.unit.bot.approvals.test_votes import CLEO, MIA, TWO, asked
+from tests.unit.bot.approvals.test_votes import CLEO, LIA, MIA, TWO, asked
 from tests.unit.bot.counter_stage import Counter, a_click, a_submission, picked, typed
+from tests.unit.bot.office import ADA
+
+
+def an_edit(approval: Approval, amount: str, by: str) -> dict[str, Any]:
+    """The form of the call with another amount."""
+    how = {"type": "static_select", "selected_option": {"value": "0"}}
+    form = {
+        **typed("argument_0", "Mia"),
+        "argument_1": {"countersign:value": {"type": "number_input", "value": amount}},
+        "argument_2": {"countersign:value": how},
+    }
+    return a_submission(approval, ActionId.EDIT_MODAL, form, by)
+
 
 REASONS: dict[str, Any] = {**TWO, "reason": {"approve": "required", "reject": "required"}}
 
@@ -71,3 +84,27 @@ async def test_a_rejection_without_its_reason_is_refused(storage: SqliteStores) 
         answer = json.loads((await counter.send(sent)).body)
         assert "needs a reason" in answer["errors"]["reason"]
     assert (await counter.office.the_approval()).votes == ()
+
+
+async def test_an_edit_says_what_its_maker_was_shown(storage: SqliteStores) -> None:
+    counter, approval = await a_counter(storage, TWO)
+    assert (await counter.send(an_edit(approval, "7", ADA))).body == ""
+    changed = await counter.office.the_approval()
+    entries = await story(storage, approval_id=approval.approval_id)
+    (entry,) = [record for record in entries if record.action == "voted"]
+    assert changed.digest != approval.digest
+    assert (entry.detail["shown"], entry.detail["digest"]) == (approval.digest, changed.digest)
+    assert entry.detail["payload"] == "1.2.3"
+
+
+async def test_values_that_do_not_fit_are_on_record_as_refused(storage: SqliteStores) -> None:
+    """E052: the card and its votes stay as they are."""
+    counter, approval = await a_counter(storage, TWO)
+    answer = await counter.send(an_edit(approval, "many", ADA))
+    assert json.loads(answer.body)["response_action"] == "errors"
+    counter.office.clock.forward(seconds=1)
+    await counter.send(an_edit(approval, "many", LIA))
+    entries = await story(storage, approval_id=approval.approval_id)
+    refusals = [(entry.action, entry.actor_id, entry.detail["code"]) for entry in entries[1:]]
+    assert refusals == [("edit_refused", ADA, "invalid_arguments"), ("refused", LIA, "not_editor")]
+    assert await counter.office.the_approval() == approval

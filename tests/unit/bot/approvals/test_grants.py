@@ -12,6 +12,7 @@ from agents.models import Turn, call, say
 from bot.approvals.grants import agents_at, grant_id_of
 from bot.audit.report import story
 from bot.layout.action_ids import ActionId
+from bot.maintenance.restoring import Restoring
 from bot.records.approval import Approval, Status
 from bot.records.approval_queries import newest_of
 from bot.records.people import Grant
@@ -469,3 +470,27 @@ async def test_11_14_a_parked_call_that_a_rule_allowed_is_judged_by_the_file_in_
     assert office.ran == []
     await office.decide(await office.the_approval(), by=ADA)
     assert office.ran == [("look", "a")]
+
+
+async def test_after_a_restore_of_the_database_nothing_is_granted(storage: SqliteStores) -> None:
+    office = an_office(storage, looks("a", "b"))
+    await granted(office)
+    await Restoring(storage=storage, clock=office.clock).mark()
+    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
+
+
+async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
+    storage: SqliteStores,
+) -> None:
+    after = await left_by_a_death(storage)
+    await take_up(after)
+    grant = await the_grant(after)
+    assert (grant.granter_id, grant.max_uses, grant.until_ms) == (
+        ADA,
+        2,
+        grant.created_ms + 3_600_000,
+    )
+    assert after.notices.shown == [grant.grant_id]
+    await again(after)
+    assert after.ran == [("look", "a"), ("look", "b")]
+    assert (await after.acts()).count("granted") == 1

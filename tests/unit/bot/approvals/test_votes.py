@@ -329,3 +329,46 @@ async def test_i12_a_vote_of_a_process_that_dies_is_noted_by_whoever_voted_befor
     await office.attendance.attend_decided(first)
     noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
     assert ("voted", BEN) in noted
+
+
+async def test_look_ups_that_take_too_long_refuse(
+    storage: SqliteStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = await asked(storage, TWO)
+
+    async def never(_: str) -> frozenset[str]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr("bot.people.lookup.PATIENCE_S", 0.01)
+    monkeypatch.setattr("bot.approvals.votes.PATIENCE_S", 0.01)
+    monkeypatch.setattr(office.directory, "group_members", never)
+    assert await refused(office, ADA) == "lookup_failed"
+
+
+async def test_a_vote_that_nobody_noted_is_on_record_before_it_is_gone(
+    storage: SqliteStores,
+) -> None:
+    """A process may die between the vote and its entry; what voids it makes up for that."""
+    office = await asked(storage, TWO)
+
+    async def unnoted(by: str) -> Approval:
+        office.clock.forward(seconds=1)
+        approval = await office.the_approval()
+        given = Decision(
+            status=Status.APPROVED, by=by, at_ms=office.clock(), digest=approval.digest
+        )
+        return await office.approvals.decide(approval, given, an_actor(by), surface=Surface.CARD)
+
+    counted = await unnoted(ADA)
+    await office.approvals.take_back(counted.approval_id, an_actor(ADA))
+    await unnoted(BEN)
+    office.directory.add(BEN, is_deleted=True)
+    await unnoted(MIA)
+    office.clock.forward(seconds=1)
+    await office.decide(await office.the_approval(), by=CLEO, edited={"amount": 7})
+    noted = [(entry.action, entry.actor_id) for entry in await story(storage, thread_id=THREAD_ID)]
+    assert [act for act in noted if act[0] == "voted"] == [
+        ("voted", by) for by in (ADA, BEN, MIA, CLEO)
+    ]
+    assert {("taken_back", ADA), ("vote_dropped", BEN), ("edited", CLEO)} <= {*noted}

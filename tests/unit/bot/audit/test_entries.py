@@ -13,7 +13,7 @@ import pytest
 from agents.core.codec import Json
 from agents.models import call, say
 from bot.audit.acts import Act
-from bot.audit.entries import entries_of_votes, note, resume_entries
+from bot.audit.entries import entries_of_votes, note, note_decision, resume_entries
 from bot.audit.report import json_line, line, story
 from bot.records.approval import CastVote, Decision, Grounds, Kind, Status
 from bot.redaction.mask import REDACTED, in_force
@@ -327,3 +327,21 @@ async def test_a_question(storage: SqliteStores) -> None:
     ]
     assert (await entry(storage, Act.DECIDED)).detail["answer"] == ["five"]
     assert "Guests" in str((await entry(storage, Act.MESSAGE_REFUSED)).detail["why"])
+
+
+@pytest.mark.parametrize(
+    ("status", "by", "act"),
+    [
+        (Status.EXPIRED, "", Act.EXPIRED),
+        (Status.CANCELLED, "", Act.CANCELLED),
+        (Status.CANCELLED, ADA, Act.DECIDED),
+        (Status.REJECTED, ADA, Act.DECIDED),
+    ],
+)
+async def test_how_an_end_is_called(
+    storage: SqliteStores, status: Status, by: str, act: Act
+) -> None:
+    approval = an_approval()
+    await note_decision(storage.audit, approval, Decision(status=status, by=by, at_ms=5))
+    (made,) = await story(storage, thread_id=approval.thread_id)
+    assert made.action == act

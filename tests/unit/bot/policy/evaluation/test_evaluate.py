@@ -176,3 +176,8 @@ async def test_the_ruling_of_one_tool_is_not_that_of_another() -> None:
         assert isinstance(ruling, Terms)
         risks.append((ruling.risk, ruling.confirm))
     assert risks == [("low", False), ("critical", True), ("low", False)]
+
+
+async def test_a_place_that_is_not_known_is_undecided() -> None:
+    assert await first({"channel": ["C0OPS"]}) == "undecided"
+    assert await first({"agent": ["clerk"]}) == "undecided"

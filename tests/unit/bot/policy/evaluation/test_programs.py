@@ -8,6 +8,7 @@ import pytest
 
 from bot.policy.evaluation.context import PolicyQuestion, ProgramFacts, ToolFacts
 from bot.policy.evaluation.evaluate import Judged, PolicyEvaluator
+from bot.policy.evaluation.merge import Refusal
 from bot.policy.model import DoorName, PolicyFile
 from bot.records.origin import RequestDoor
 from bot.records.terms import Group, Terms
@@ -105,3 +106,9 @@ async def test_a_requester_that_a_program_names_opens_nothing() -> None:
 
 def test_a_rule_can_name_each_door() -> None:
     assert {*get_args(DoorName)} == {str(door) for door in RequestDoor}
+
+
+async def test_nobody_to_ask_is_a_refusal() -> None:
+    result = await judged(a_policy(default="allow", approve=False))
+    assert isinstance(result.ruling, Refusal)
+    assert "name no approvers" in result.ruling.reason

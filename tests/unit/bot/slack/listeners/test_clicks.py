@@ -9,7 +9,7 @@ import pytest
 
 from bot.layout.action_ids import ActionId
 from tests.unit.bot.counter_stage import Counter, a_click, is_untouched
-from tests.unit.bot.office import ADA
+from tests.unit.bot.office import ADA, GUS, ROSA
 
 NOT_OURS = ("countersign:", "countersign:value", "countersign:approve ", "countersign:edit_modal")
 NOBODYS = "apr_" + "0" * 32
@@ -52,4 +52,16 @@ async def test_a_yes_from_no_place_that_is_known_opens_the_review(counter: Count
     click = a_click(await counter.office.the_approval(), ActionId.APPROVE)
     assert (await counter.send(click | {"container": None, "channel": None})).status == 200
     assert counter.views.opened[-1]["callback_id"] == ActionId.REVIEW_MODAL
+    await is_untouched(counter)
+
+
+@pytest.mark.parametrize(("user_id", "forms"), [(ADA, 1), (ROSA, 0), (GUS, 0)])
+async def test_a_yes_in_a_private_answer_opens_the_review_for_who_may_decide(
+    counter: Counter, user_id: str, forms: int
+) -> None:
+    click = a_click(await counter.office.the_approval(), ActionId.APPROVE, user_id)
+    del click["message"]  # Slack sends none with what one person alone sees
+    click["container"] |= {"is_ephemeral": True}
+    assert (await counter.send(click)).status == 200
+    assert len(counter.views.opened) == forms
     await is_untouched(counter)

@@ -594,3 +594,9 @@ async def test_an_edit_of_what_is_critical_takes_a_reason_and_its_name(
     given = {**values, **typed("reason", "a typo"), **typed("name", "Mia")}
     assert (await counter.send(a_submission(approval, ActionId.EDIT_MODAL, given))).body == ""
     assert counter.office.ran == [("pay", ("Mia", 4, "card"))]
+
+
+async def test_who_has_no_right_hands_nothing_over(counter: Counter) -> None:
+    approval = await counter.office.the_approval()
+    await counter.send(a_click(approval, ActionId.HAND_OVER, ROSA))
+    assert counter.views.opened == []

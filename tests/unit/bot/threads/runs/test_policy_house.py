@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from agents.policy.base import Allow, Ask, Deny, PolicyCall, Ruling
-from bot.records.terms import Group, Terms
+from bot.records.terms import Group, Rotation, Terms
 from bot.threads.runs.application_policy import BotPolicy, GroupMembers
 from storage.audit import AuditEntry
 from storage.thread_ids import thread_of
@@ -237,3 +238,19 @@ async def test_what_asks_people_is_denied_outside_of_the_channels_of_the_setting
 ) -> None:
     ruling = await judged(storage, settings(), replace(IN_PAY, gated=True), code)
     assert ruling == Deny("Not in this channel.", rule="elsewhere")
+
+
+async def test_of_a_rotation_whoever_is_on_duty_is_in_the_group() -> None:
+    clock = FakeClock()
+    start = datetime.fromtimestamp(clock() / 1000, UTC).replace(tzinfo=None)
+    duty = Rotation(start=start, every="1d", people=("U1", "U2"), timezone="UTC")
+    members = GroupMembers(FakeDirectory(), clock)
+    group = Group(users=("U3",), rotation=duty)
+    clock.forward(hours=23)
+    assert await members(group) == frozenset({"U1", "U3"})
+    clock.forward(hours=2)
+    assert await members(group) == frozenset({"U2", "U3"})
+    clock.forward(hours=-26)
+    assert await members(group) == frozenset({"U3"})
+    nowhere = duty.model_copy(update={"timezone": "Mars/Olympus"})
+    assert await members(Group(rotation=nowhere)) is None
