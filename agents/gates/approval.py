@@ -143,7 +143,7 @@ class HouseGate(_RuledGate):
         in_code: Whether the tool has gates in code, none of which had to ask.
     """
 
-    in_code: bool = False
+    in_code: bool
     gate_name = "house"
     slot = HOUSE_SLOT  # inner gates number their slots without this gate
 

@@ -236,3 +236,19 @@ async def test_what_ends_a_question_names_the_tool_and_runs_nothing() -> None:
         stage = await asked(approval_gate(pay))
         assert await stage.answer(answer) == ToolReturn(text, outcome)
         assert pay.calls == []
+
+
+def test_a_gate_is_the_same_whether_or_not_it_was_read() -> None:
+    pay = asking_tool([])
+    gate = approval_gate(pay)
+    assert gate.definition is gate.definition
+    assert gate == approval_gate(pay)
+    assert repr(gate) == repr(approval_gate(pay))
+
+
+def test_a_gate_says_of_its_tool_what_is_true_now() -> None:
+    pay = Plain("pay")
+    gate = approval_gate(pay)
+    for inner in ((), ("inner",)):
+        pay.gates = inner
+        assert gate.definition.gates == ("approval", *inner)

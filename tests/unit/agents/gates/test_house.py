@@ -622,3 +622,13 @@ async def test_a_gate_that_demands_nothing_lets_nothing_run_without_the_house() 
     events = brief(await made.resume({context.id: yes(context, by="UADA")}))
     assert pay.calls == []
     assert any("no rule lets this call" in line for line in events)
+
+
+async def test_a_policy_around_a_gate_that_always_asks_leaves_the_one_card_to_it() -> None:
+    pay, house = Plain("pay"), TestHouse(always(FILE))
+    made = world(policy_gate(approval_gate(pay), AllowList(["pay"])), house)
+    context = contexts(await made.run())["c1"]
+    assert isinstance(context.info, ApprovalInfo)
+    assert context.info.rule == "file + gate"
+    await made.resume({context.id: context.info.approve(by="UADA")})
+    assert pay.calls == [{"x": 5}]
