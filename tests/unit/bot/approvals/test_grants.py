@@ -494,3 +494,28 @@ async def test_after_a_death_between_the_vote_and_the_grant_the_grant_is_given(
     await again(after)
     assert after.ran == [("look", "a"), ("look", "b")]
     assert (await after.acts()).count("granted") == 1
+
+
+async def test_beyond_the_rules_limits_the_approval_counts_alone(storage: SqliteStores) -> None:
+    office = an_office(storage, looks("a", "b"))
+    counter, approval = await granted(office, time="3h")
+    assert office.ran == [("look", "a")]
+    stored = await storage.approvals.get(approval.approval_id)
+    assert stored.decision is not None
+    assert stored.status is Status.APPROVED
+    assert await storage.grants.current(THREAD_ID, now_ms=0) == []
+    form = a_form("3h", "2")
+    await again(office)
+    answer = await counter.send(
+        a_submission(await office.the_approval(), ActionId.GRANT_MODAL, form, ADA)
+    )
+    assert "over the policy's limits" in answer.body
+
+
+async def test_another_ruling_voids_it(storage: SqliteStores) -> None:
+    force = by_sre()
+    office = an_office(storage, looks("a", "b"), force)
+    await granted(office)
+    force.rulebook = by_sre(max_age="5m").rulebook
+    await again(office)
+    assert office.ran == [("look", "a")]
