@@ -15,6 +15,7 @@ from bot.records.approval import Approval, Status
 from bot.records.approval_queries import newest_of
 from bot.records.switch import FreezeScope, ScopeKind
 from bot.stores import Stores
+from storage.documents import update
 from tests.support.force import Forced, forced
 from tests.support.stores import SqliteStores
 from tests.unit.bot.approvals.test_votes import Failing
@@ -115,6 +116,33 @@ async def test_who_is_left_out_by_the_rule_has_no_emergencies(storage: SqliteSto
     assert "policy doesn't let you approve" in counter.private_text(MIA)
     people.groups["S0CONTRACT"] = frozenset()
     await submitted(counter, MIA, a_form())
+    assert counter.office.ran == [("look", "a")]
+
+
+async def test_who_edited_the_call_has_no_emergencies_where_editors_are_excluded(
+    storage: SqliteStores,
+) -> None:
+    counter = await asked(
+        storage, glass(approve=[{"from": ["sre"]}], edit="yes", exclude=["editors"])
+    )
+    await counter.office.decide(await counter.office.the_approval(), edited={"what": "b"}, by=ADA)
+    answer = await submitted(counter, ADA, a_form())
+    assert counter.office.ran == []
+    assert "You edited this" in str(answer)
+    await submitted(counter, MIA, a_form())
+    assert counter.office.ran == [("look", "b")]
+
+
+async def test_who_voted_in_a_gate_around_has_no_emergencies(storage: SqliteStores) -> None:
+    counter = await asked(storage)
+    approval = await counter.office.the_approval()
+    await update(
+        storage.approvals, approval.approval_id, lambda stored: stored.changed(counted=(MIA,))
+    )
+    answer = await submitted(counter, MIA, a_form())
+    assert counter.office.ran == []
+    assert "already voted" in str(answer)
+    await submitted(counter, ADA, a_form())
     assert counter.office.ran == [("look", "a")]
 
 
