@@ -486,3 +486,17 @@ async def test_a_graph_tells_what_nobody_used() -> None:
 
     assert isinstance(raised.value, ResumeError)
     assert (await graph.get_state("t")).values["output"] == "went on"
+
+
+@pytest.mark.parametrize("kind", [int, int | None, float])
+async def test_a_yes_is_no_number(kind: object) -> None:
+    async def ask() -> str:
+        _, has_answer, number = get_resume_context(kind)
+        return str(number) if has_answer else interrupt("how many?")
+
+    world = World([call("t", id="c1"), say("done")], [Plain("t", lambda _: ask())])
+    (asked,) = contexts(await world.run()).values()
+
+    with pytest.raises(ResumeDataError, match="is a bool"):
+        await world.resume({asked.id: True})
+    assert [context.id for context in await world.pending()] == [asked.id]

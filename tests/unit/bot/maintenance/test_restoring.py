@@ -552,3 +552,22 @@ async def test_i5_a_call_that_waited_in_the_copy_keeps_its_key(drill: Drill) -> 
     await again.decide(await again.the_approval())
 
     assert office.keys == again.keys != []
+
+
+def test_the_command_goes_back_and_says_what_comes(tmp_path: Path) -> None:
+    data = made(tmp_path / "data")
+    said: list[str] = []
+    environ = {"COUNTERSIGN_DATA_DIR": str(tmp_path / "new")}
+    copy = tmp_path / "copy.db"
+    asyncio.run(back_up(data, copy))
+
+    assert main(["restore", str(copy)], environ=environ, say=said.append) == 0
+
+    assert "The copy ends at 2027-01-15 08:00:00 UTC." in said[0]
+    assert "1 pending request will be asked again, and 1 thread that was not at rest" in said[0]
+    assert said[1].endswith("no call starts until you type: countersign unfreeze f1 WHY")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "countersign.db",
+        "countersign.lock",
+    ]
+    assert (tmp_path / "new" / "countersign.db").stat().st_mode & 0o777 == 0o600
