@@ -196,7 +196,7 @@ class Threads:
         )
 
     async def _work_and_release(self, here: _WorkHere, hold: ClaimedRecord[Thread]) -> bool:
-        """Process under the lease and release it; return whether nothing is due."""
+        """Work on the thread under its lease, release it; return whether nothing is due."""
         thread = hold.record
         if thread.crashes >= MAX_CRASHES + MAX_CRASHES_AT_END:
             return await self._leave_alone(thread)

@@ -274,10 +274,11 @@ async def split(services: BatchServices, click: Click) -> None:
     shared = services.approvals.attendance.shared
     if shared is None:
         raise InvalidInputError("this button")
-    services.spawn(_post_in_order(services, await shared.split(waiting[0])))
+    services.spawn(_post_each(services, await shared.split(waiting[0])))
 
 
-async def _post_in_order(services: BatchServices, names: Sequence[str]) -> None:
+async def _post_each(services: BatchServices, names: Sequence[str]) -> None:
+    """Post the cards one by one; a pass for due work that comes between may post some first."""
     for name in names:
         await services.approvals.attendance.attend(name)
 
