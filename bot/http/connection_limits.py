@@ -12,7 +12,7 @@ import importlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Protocol, TypeAlias, cast
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -23,6 +23,17 @@ MOST = 512
 """Maximum number of open HTTP connections, or half of the system's file limit."""
 SILENCE_S = 60.0
 """Seconds between log lines about too many connections."""
+
+
+class Timer(Protocol):
+    """A timer that runs."""
+
+    def cancel(self) -> None:
+        """Stop the timer."""
+
+
+CallLater: TypeAlias = Callable[[float, Callable[[], None]], Timer]
+"""Calls a function after a number of seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +52,7 @@ class Door:
         most: Maximum number of connections. A further one replaces the oldest with an incomplete
             request, or is refused.
         patience: Time limits.
+        call_later: Starts the timers; None for those of the running event loop.
     """
 
     def __init__(
@@ -49,10 +61,12 @@ class Door:
         *,
         most: int = MOST,
         patience: Patience | None = None,
+        call_later: CallLater | None = None,
     ) -> None:
         self._inner = inner
         self._most = most
         self.patience = patience or Patience()
+        self.call_later = call_later or asyncio.get_running_loop().call_later
         # In order of arrival.
         self._inside: dict[asyncio.BaseTransport, _Connection] = {}
         self._said: float | None = None
@@ -122,7 +136,7 @@ class _Connection(asyncio.Protocol):
     answered: int = 0
     _is_heard: bool = False
     _transport: asyncio.Transport | None = None
-    _alarm: asyncio.TimerHandle | None = field(default=None)
+    _timer: Timer | None = field(default=None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -176,12 +190,12 @@ class _Connection(asyncio.Protocol):
     def _wait(self, seconds: float) -> None:
         self._silence()
         if self._transport is not None and not self._transport.is_closing():
-            self._alarm = asyncio.get_running_loop().call_later(seconds, self.leave)
+            self._timer = self.door.call_later(seconds, self.leave)
 
     def _silence(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def only_complete(door: Door) -> Middleware:
