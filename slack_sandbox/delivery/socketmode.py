@@ -99,6 +99,8 @@ class SocketModeServer:
             self.opened += 1
             self._workspace.connection_changed()
             await self._listen(socket)
+        except ConnectionError:
+            pass  # the app has left: even a pong cannot be sent
         finally:
             self._forget(socket)
         return ws

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -148,6 +149,22 @@ async def test_each_envelope_goes_to_one_socket_and_is_sent_again(sandbox: Sandb
         await sockets[0].send_json({"envelope_id": again["envelope_id"]})
         await sandbox.until(lambda: sandbox.is_idle)
     assert sandbox.lost_events == []
+
+
+async def test_app_that_leaves_before_it_hears_a_pong_is_no_error(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(await an_address(sandbox))
+        await socket.receive_json()
+        for _ in range(500):
+            await socket.ping()
+        connection = socket._response.connection
+        assert connection is not None
+        assert connection.transport is not None
+        connection.transport.abort()
+        await sandbox.until(lambda: not sandbox.is_connected)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 async def test_eleventh_socket_is_sent_away(sandbox: Sandbox) -> None:
