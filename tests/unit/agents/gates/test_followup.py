@@ -48,6 +48,7 @@ async def test_empty_or_wrong_answer_is_refused_and_asked_on(answer: object) -> 
     ("answer", "outcome", "fact", "end"),
     [
         (Expired(waited="8 hours"), ToolOutcome.EXPIRED, "Nobody answered in time (8 hours)", ""),
+        (Expired(), ToolOutcome.EXPIRED, "Nobody answered in time", ""),
         (Cancelled(), ToolOutcome.CANCELLED, "The request was cancelled", ""),
         (
             Cancelled(reason="late"),

@@ -140,6 +140,19 @@ async def test_a_gate_that_is_gone_lets_nothing_run() -> None:
     assert pay.calls == [{"x": 1}]
 
 
+async def test_a_gate_that_is_gone_stops_no_other_call_and_its_own_call_waits_on() -> None:
+    pay, send, is_gated = Plain("pay"), Plain("send"), True
+    calls = [call("pay", {"x": 1}, id="c1"), call("send", {"x": 2}, id="c2")]
+    chat = Desk(
+        [calls, say("Done.")],
+        lambda: [approval_gate(pay) if is_gated else pay, approval_gate(send)],
+    )
+    paying, sending = (await chat.run({"messages": "both"})).interrupts
+    is_gated = False
+    [waiting] = (await chat.run(resume_map={sending.id: sending.context.info.approve()})).interrupts
+    assert (waiting.address, pay.calls, send.calls) == (paying.address, [], [{"x": 2}])
+
+
 @pytest.mark.parametrize(
     "messages",
     [

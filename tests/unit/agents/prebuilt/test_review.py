@@ -12,6 +12,7 @@ from agents.core.calls import BreakLoop, Exit
 from agents.core.errors import AgentConfigError, CheckpointDecodeError, ResumeDataError
 from agents.gates.questions import FeedbackInfo
 from agents.prebuilt.review import ReviewAgent
+from agents.workflows.sequential import LoopAgent
 from tests.unit.agents.support import Solo, collect, contexts
 
 
@@ -36,6 +37,18 @@ async def test_feedback_is_said(is_plain: bool) -> None:
     (event,) = await review.answer({key: "shorter" if is_plain else info.give("shorter")})
     assert isinstance(event, MessageEvent)
     assert event.text == "shorter"
+
+
+async def test_next_round_names_the_version_before_and_what_was_wanted() -> None:
+    review = Desk(LoopAgent("Loop", [ReviewAgent()], max_iterations=9))
+    key, info = await review.begin()
+    assert info == FeedbackInfo(original_content="A poem.")
+    for version, wish in ((2, "shorter"), (3, "in blue")):
+        (context,) = contexts(await review.answer({key: info.give(wish)})).values()
+        assert context.info == FeedbackInfo(
+            original_content="A poem.", version=version, previous="A poem.", wanted=wish
+        )
+        key, info = context.id, context.info
 
 
 @pytest.mark.parametrize("action", [Exit(), BreakLoop()])
