@@ -197,7 +197,7 @@ async def test_planted_secrets_leave_no_trace(stage: Stage, log: io.StringIO) ->
         f"@countersign rotate it, the old password is {ASKED} {NO_MATTER}", word=APPROVE
     )
     assert "hidden as “•••• redacted”" in str(card)
-    assert "db" in str(card)
+    assert "Rotate db with" in str(card)
 
     # Somebody who may not, then somebody who edits, with a secret in the edit.
     await stage.click("Rosa", card, APPROVE)

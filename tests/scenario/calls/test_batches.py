@@ -153,7 +153,7 @@ async def test_one_card_each_and_what_is_decided_stays(stage: Stage) -> None:
     assert buttons(empty) == []
     # They come in any order: whoever looks for due work may post one first.
     number, own = next(
-        (number, card) for number, card in enumerate(cards, start=2) if "1240" in str(card)
+        (number, card) for number, card in enumerate(cards, start=2) if "order 1240" in str(card)
     )
     await stage.click("Ada", own, APPROVE)
     await stage.card(number=number, word="Approved")
@@ -174,7 +174,7 @@ async def test_a_question_gets_a_card_of_its_own(stage: Stage) -> None:
     assert "order 1262" in str(own)
     left = await stage.card(word="4 need approval")
     assert "184.00 EUR" in str(left)
-    assert "1262" not in str(left["blocks"])
+    assert "order 1262" not in str(left["blocks"])
 
 
 async def test_a_stale_button_approves_nothing_else(stage: Stage) -> None:

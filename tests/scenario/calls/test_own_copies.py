@@ -118,7 +118,7 @@ async def test_a_copy_of_several_shows_nothing_to_who_may_not_see_them_any_more(
     await private.click("Ben", card, ActionId.APPROVE_ALL)
     await private.said("All done")
     lost = await copied(private, say("line.withheld"))
-    assert "1234" not in str(lost)
+    assert "order 1234" not in str(lost)
     assert buttons(lost) == []
 
 
@@ -129,7 +129,7 @@ async def test_the_list_of_several_opens_for_nobody_who_may_not_see_them_any_mor
     await private.say("Mia", "@countersign refund 3")
     card = await copied(private, "3 need approval")
     await private.choose(ADA, card, ActionId.BATCH_DETAILS)
-    assert "1234" in str(await private.modal("Ada"))  # while she may see them
+    assert "order 1234" in str(await private.modal("Ada"))  # while she may see them
     for view in private.sandbox.open_views(ADA):
         await private.sandbox.close_view(ADA, view)
     lose_the_right(private)
