@@ -13,6 +13,12 @@ from tests.browser.test_page import open_tool
 __all__ = ["browser", "demo", "page", "pytestmark"]
 
 APPROVE = '[data-action-id="countersign:approve"]'
+STILL = """async node => {
+  let moving;
+  while ((moving = node.getAnimations().filter(each => each.playState === "running")).length)
+    await Promise.allSettled(moving.map(each => each.finished));
+}"""
+"""Resolves when an element has stopped to move; what is drawn anew cancels its animation."""
 
 
 async def follow(page: Page, text: str) -> None:
@@ -20,7 +26,7 @@ async def follow(page: Page, text: str) -> None:
     arrow = page.get_by_test_id("guide-arrow")
     await expect(arrow).to_have_text(text)
     await expect(arrow).to_be_in_viewport(ratio=1)
-    await arrow.evaluate("node => Promise.all(node.getAnimations().map(one => one.finished))")
+    await arrow.evaluate(STILL)
     box = await arrow.bounding_box()
     assert box is not None
     tip = box["x"] + float(
@@ -60,7 +66,7 @@ async def test_a_notice_stands_below_the_guide(page: Page) -> None:
     await page.get_by_test_id("time-next").click()
     notice = page.get_by_test_id("notice").first
     await expect(notice).to_be_visible()
-    await notice.evaluate("node => Promise.all(node.getAnimations().map(one => one.finished))")
+    await notice.evaluate(STILL)
     above, below = await page.get_by_test_id("guide").bounding_box(), await notice.bounding_box()
     assert above is not None
     assert below is not None
