@@ -40,14 +40,19 @@ async def test_an_answer_that_is_none_is_told_as_what_it_is(
 
 
 @pytest.mark.parametrize(
-    ("reply", "said", "tries"),
+    ("reply", "limit", "said", "tries"),
     [
-        (Reply("", hangs=True), "The model sent nothing for 1s", 2),
-        (Reply(has_choices=False), "The model's answer can't be read", 6),
+        (Reply("", hangs=True), "1s", "The model sent nothing for 1s", 2),
+        (Reply(has_choices=False), "1m", "The model's answer can't be read", 6),
     ],
 )
 async def test_a_model_that_fails_again_is_given_up_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: Reply, said: str, tries: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reply: Reply,
+    limit: str,
+    said: str,
+    tries: int,
 ) -> None:
     async with openai_server(*[reply] * 9) as (server, _):
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
@@ -55,7 +60,7 @@ async def test_a_model_that_fails_again_is_given_up_in_words(
         environ = {
             "COUNTERSIGN_AGENT": AGENT,
             "COUNTERSIGN_MODEL": "openai-chat:gpt-test",
-            "COUNTERSIGN_MODEL_TIMEOUT": "1s",
+            "COUNTERSIGN_MODEL_TIMEOUT": limit,
         }
         with override_allow_model_requests(allow_model_requests=True):
             async with a_stage(tmp_path, "http", **environ) as stage:

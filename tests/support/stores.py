@@ -1,5 +1,6 @@
 """All stores of the bot over each kind of database, made by one call."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ class SqliteStores(Stores):
 
 
 class MongoStores(Stores):
-    """The stores over a server."""
+    """The stores over a server, which may be slow on a busy machine."""
 
     trail: Any
 
-    def __init__(self, uri: str, **options: Any) -> None:
-        engine = MongoStorage(uri, KINDS, **options)
+    def __init__(
+        self, uri: str, *, timeout: timedelta = timedelta(seconds=30), **options: Any
+    ) -> None:
+        engine = MongoStorage(uri, KINDS, timeout=timeout, **options)
         super().__init__(engine)
         self._client = engine._client

