@@ -12,7 +12,7 @@ __all__ = ["MemoryCheckpointStore", "MemoryMessageLog"]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Stored:
     data: str
     status: CheckpointStatus
     version: int
@@ -26,87 +26,89 @@ class MemoryCheckpointStore:
     """Stores checkpoints in memory; see `CheckpointStore`, `AmendingStore`, `ThreadStore`."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._stored: dict[str, _Stored] = {}
 
     async def load(self, checkpoint_id: str) -> StoredCheckpoint | None:
         """Read a checkpoint with its journal."""
-        kept = self._kept.get(checkpoint_id)
-        if kept is None:
+        stored = self._stored.get(checkpoint_id)
+        if stored is None:
             return None
         return StoredCheckpoint(
-            data=kept.data,
-            claim=kept.claim,
-            status=kept.status,
-            version=kept.version,
-            base=kept.base,
-            journal=tuple(kept.journal),
-            changes=kept.changes,
+            data=stored.data,
+            claim=stored.claim,
+            status=stored.status,
+            version=stored.version,
+            base=stored.base,
+            journal=tuple(stored.journal),
+            changes=stored.changes,
         )
 
     async def save(
         self, checkpoint_id: str, data: str, *, status: CheckpointStatus, expected_version: int
     ) -> int:
         """Write the document if its version is still the expected one."""
-        kept = self._kept.get(checkpoint_id)
-        if (kept.version if kept else 0) != expected_version:
+        stored = self._stored.get(checkpoint_id)
+        if (stored.version if stored else 0) != expected_version:
             raise CheckpointConflictError(checkpoint_id)
-        if kept is not None and kept.status is CheckpointStatus.CLOSED:
+        if stored is not None and stored.status is CheckpointStatus.CLOSED:
             raise CheckpointConflictError(checkpoint_id, "it is closed; use a new id")
         version = expected_version + 1
-        self._kept[checkpoint_id] = _Kept(data, status, version, version)
+        self._stored[checkpoint_id] = _Stored(data, status, version, version)
         return version
 
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
         """Claim a pending checkpoint for a resume."""
-        entry = self._expect(checkpoint_id, expected_version)
-        if entry.status is not CheckpointStatus.PENDING:
+        stored = self._expect(checkpoint_id, expected_version)
+        if stored.status is not CheckpointStatus.PENDING:
             raise CheckpointConflictError(checkpoint_id, "it is not pending; load it again")
-        entry.status, entry.claim = CheckpointStatus.RUNNING, claim
-        entry.version += 1
-        return entry.version
+        stored.status, stored.claim = CheckpointStatus.RUNNING, claim
+        stored.version += 1
+        return stored.version
 
     async def amend(self, checkpoint_id: str, change: str, *, expected_version: int) -> int:
         """Add a change to the document of a running checkpoint."""
-        kept = self._expect(checkpoint_id, expected_version)
-        if kept.status is not CheckpointStatus.RUNNING:
+        stored = self._expect(checkpoint_id, expected_version)
+        if stored.status is not CheckpointStatus.RUNNING:
             raise CheckpointConflictError(checkpoint_id, "it is not running; load it again")
         version, pending = expected_version + 1, CheckpointStatus.PENDING
-        changes = (*kept.changes, change)
-        self._kept[checkpoint_id] = _Kept(kept.data, pending, version, version, changes=changes)
+        changes = (*stored.changes, change)
+        self._stored[checkpoint_id] = _Stored(
+            stored.data, pending, version, version, changes=changes
+        )
         return version
 
     async def ids(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Sequence[str]:
         """Return the first ids with a prefix and after another id, sorted."""
-        ids = sorted(key for key in self._kept if key.startswith(prefix) and key > after)
+        ids = sorted(key for key in self._stored if key.startswith(prefix) and key > after)
         return ids[:limit]
 
     async def delete(self, checkpoint_id: str, *, expected_version: int) -> None:
         """Delete a checkpoint with its journal."""
-        if checkpoint_id in self._kept:
+        if checkpoint_id in self._stored:
             self._expect(checkpoint_id, expected_version)
-            del self._kept[checkpoint_id]
+            del self._stored[checkpoint_id]
 
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         """Add a journal entry at an index of the journal of version `base`."""
-        kept = self._kept.get(checkpoint_id)
-        if kept is None or kept.base != base or len(kept.journal) != index:
+        stored = self._stored.get(checkpoint_id)
+        if stored is None or stored.base != base or len(stored.journal) != index:
             raise CheckpointConflictError(checkpoint_id)
-        kept.journal.append(entry)
+        stored.journal.append(entry)
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
         """End the run. Idempotent."""
-        kept = self._kept.get(checkpoint_id)
-        if kept is not None and kept.status is CheckpointStatus.CLOSED:
+        stored = self._stored.get(checkpoint_id)
+        if stored is not None and stored.status is CheckpointStatus.CLOSED:
             return
-        kept = self._expect(checkpoint_id, expected_version)
+        stored = self._expect(checkpoint_id, expected_version)
         version = expected_version + 1
-        self._kept[checkpoint_id] = _Kept("", CheckpointStatus.CLOSED, version, version)
+        self._stored[checkpoint_id] = _Stored("", CheckpointStatus.CLOSED, version, version)
 
-    def _expect(self, checkpoint_id: str, version: int) -> _Kept:
-        kept = self._kept.get(checkpoint_id)
-        if kept is None or kept.version != version:
+    def _expect(self, checkpoint_id: str, version: int) -> _Stored:
+        stored = self._stored.get(checkpoint_id)
+        if stored is None or stored.version != version:
             raise CheckpointConflictError(checkpoint_id)
-        return kept
+        return stored
 
 
 class MemoryMessageLog:

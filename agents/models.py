@@ -150,8 +150,8 @@ def checked_answer(response: ModelResponse, *, is_streamed: bool = False) -> Mod
     """
     details = response.provider_details or {}
     if response.finish_reason == "content_filter":
-        said = str(details.get("refusal") or "")
-        raise ModelRefusedError("filter", response.model_name or "", said=said)
+        refusal = str(details.get("refusal") or "")
+        raise ModelRefusedError("filter", response.model_name or "", said=refusal)
     is_broken = is_streamed and response.provider_name in _OPENAI and "finish_reason" not in details
     return replace(response, finish_reason=None) if is_broken else response
 

@@ -159,13 +159,13 @@ def input_after(name: str, given: AgentInput, notes: Sequence[Note]) -> AgentInp
     origin = given.origin
     if not isinstance(origin, Origin) or origin.messages is not given.messages:
         origin = Origin(given=given.messages, notes=(), messages=given.messages)
-    heard = (*origin.notes, *notes)
-    retelling = shown_to(name, heard)
+    known_notes = (*origin.notes, *notes)
+    retelling = shown_to(name, known_notes)
     if retelling and isinstance(retelling[-1], ModelResponse):
         # Most models answer only if the last message is not their own.
         retelling.append(ModelRequest(parts=[UserPromptPart(_YOUR_TURN)]))
     messages = (*origin.given, *retelling)
-    origin = Origin(given=origin.given, notes=heard, messages=messages)
+    origin = Origin(given=origin.given, notes=known_notes, messages=messages)
     return replace(given, messages=messages, origin=origin)
 
 
@@ -174,12 +174,12 @@ def shown_to(name: str, notes: Sequence[Note]) -> list[ModelMessage]:
     messages: list[ModelMessage] = []
     begun = 0
     for is_own, group in groupby(in_order(notes), key=lambda note: note.agent_name == name):
-        said = list(group)
-        begun += len(said)
+        agent_notes = list(group)
+        begun += len(agent_notes)
         if is_own:
-            messages += _own(said, begun)
+            messages += _own(agent_notes, begun)
             continue
-        lines = [line for note in said if (line := _context_line(note))]
+        lines = [line for note in agent_notes if (line := _context_line(note))]
         if lines:
             messages.append(ModelRequest(parts=[UserPromptPart(line) for line in lines]))
     return messages
@@ -305,10 +305,10 @@ def _context_line(note: Note) -> str:
 
 
 def _said_line(name: str, text: str, calls: Iterable[tuple[str, str]]) -> str:
-    said = f" [{name}] said: {_sentence(text)}" if text else ""
+    text_and_calls = f" [{name}] said: {_sentence(text)}" if text else ""
     for tool, arguments in calls:
-        said += f" [{name}] called tool: `{tool}` with arguments: {arguments}."
-    return f"For context:{said}" if said else ""
+        text_and_calls += f" [{name}] called tool: `{tool}` with arguments: {arguments}."
+    return f"For context:{text_and_calls}" if text_and_calls else ""
 
 
 def _result_line(name: str, tool: str, text: str) -> str:

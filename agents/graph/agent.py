@@ -87,9 +87,9 @@ class GraphAgent:
         all enclosing workflows, because later agents were not approved.
         """
         action: Exit | None = None
-        heard = _Heard(current_outlet())
+        last = _LastText(current_outlet())
         try:
-            with telling(heard, passes_on=False):
+            with telling(last, passes_on=False):
                 values = await self._graph.run_inside(self._to_input(input))
             text = self._to_text(values)
         except NodeRefusedError as error:
@@ -97,7 +97,7 @@ class GraphAgent:
         except NotAnsweredError as error:
             text, action = f"Stopped: {error.outcome}. This is not a rejection.", Exit()
         # Otherwise an agent in a node has already emitted this text
-        if not text or text != heard.text:
+        if not text or text != last.text:
             yield make_message(text)
         publish(ModelResponse(parts=[TextPart(text)]))
         if action is not None:
@@ -109,7 +109,7 @@ class GraphAgent:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _LastText:
     """Passes events on and remembers the newest text."""
 
     outlet: Outlet | None

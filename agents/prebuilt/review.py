@@ -77,7 +77,7 @@ class ReviewAgent:
         if not is_target:
             stateful_interrupt(info, info)
         check_answer(info, answer)
-        text = _said(answer)
+        text = _text_for_agents(answer)
         self._remember(info, text if _is_feedback(answer) else None)
         if text:
             yield make_message(text, is_heard=_is_feedback(answer))
@@ -127,7 +127,7 @@ def _is_feedback(answer: object) -> bool:
             return True
 
 
-def _said(answer: object) -> str:
+def _text_for_agents(answer: object) -> str:
     match answer:
         case Expired():
             return "Nobody gave feedback in time. Nobody has agreed to the text, either."

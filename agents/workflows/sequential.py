@@ -164,9 +164,9 @@ class Steps:
         """Run the current agent; its input is always the same on resume."""
         agent = self.agents[at.index]
         # Only notes from before this agent, so that a resumed agent receives the same input.
-        heard = input_after(agent.name, given, at.notes.all[: at.begun_at])
+        agent_input = input_after(agent.name, given, at.notes.all[: at.begun_at])
         try:
-            async with aclosing(run_agent(agent, heard)) as events:
+            async with aclosing(run_agent(agent, agent_input)) as events:
                 async for event in events:
                     at.notes.add_event(event)
                     yield self._passed(event)

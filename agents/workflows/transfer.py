@@ -278,6 +278,6 @@ def _handing_over(target: str) -> list[AgentEvent]:
     """Return the events of a transfer that no model requested."""
     call = ToolCall("transfer-back", TRANSFER_NAME, {"agent_name": target})
     result = f"Handed to {target!r}."
-    said = MessageEvent(**header(event_key()), text="", tool_calls=(call,))
+    message = MessageEvent(**header(event_key()), text="", tool_calls=(call,))
     done = ToolEvent(**header(event_key()), call=call, result=result, outcome=ToolOutcome.RAN)
-    return [said, done, replace(make_action(Transfer(agent_name=target)), is_done=True)]
+    return [message, done, replace(make_action(Transfer(agent_name=target)), is_done=True)]

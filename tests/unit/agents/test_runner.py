@@ -61,7 +61,7 @@ async def test_without_an_id_a_run_is_not_kept() -> None:
     events = await collect(world.runner().run([user_message("hi")]))
 
     assert brief(events)[-1] == "INT agent:A;tool:pay:c1"
-    assert world.store._kept == {}  # type: ignore[attr-defined]
+    assert world.store._stored == {}  # type: ignore[attr-defined]
 
 
 async def test_an_address_that_two_share_is_ambiguous() -> None:

@@ -20,7 +20,7 @@ class Overwrites(MemoryCheckpointStore):
     """Saves whatever version is expected."""
 
     async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
-        kept = self._kept.get(checkpoint_id)
+        kept = self._stored.get(checkpoint_id)
         more["expected_version"] = kept.version if kept else 0
         return await super().save(checkpoint_id, data, **more)
 
@@ -29,7 +29,7 @@ class Reopens(MemoryCheckpointStore):
     """Saves over what is closed."""
 
     async def save(self, checkpoint_id: str, data: str, **more: Any) -> int:
-        kept = self._kept.get(checkpoint_id)
+        kept = self._stored.get(checkpoint_id)
         if kept and kept.status is CheckpointStatus.CLOSED:
             kept.status = CheckpointStatus.PENDING
         return await super().save(checkpoint_id, data, **more)
@@ -39,7 +39,7 @@ class ClaimsAnything(MemoryCheckpointStore):
     """Claims what is not pending."""
 
     async def claim(self, checkpoint_id: str, claim: str, *, expected_version: int) -> int:
-        kept = self._kept.get(checkpoint_id)
+        kept = self._stored.get(checkpoint_id)
         if kept is not None:
             kept.status = CheckpointStatus.PENDING
         return await super().claim(checkpoint_id, claim, expected_version=expected_version)
@@ -61,7 +61,7 @@ class DropsTheJournal(MemoryCheckpointStore):
     async def append(self, checkpoint_id: str, entry: str, *, base: int, index: int) -> None:
         await super().append(checkpoint_id, entry, base=base, index=index)
         if index == 100:
-            self._kept[checkpoint_id].journal[:] = ["lost"] * 101
+            self._stored[checkpoint_id].journal[:] = ["lost"] * 101
 
 
 class SortsTheJournal(MemoryCheckpointStore):
@@ -83,9 +83,9 @@ class Forgets(MemoryCheckpointStore):
     """Deletes what is closed."""
 
     async def close(self, checkpoint_id: str, *, expected_version: int) -> None:
-        if checkpoint_id in self._kept:
+        if checkpoint_id in self._stored:
             await super().close(checkpoint_id, expected_version=expected_version)
-            del self._kept[checkpoint_id]
+            del self._stored[checkpoint_id]
 
 
 class ClosesOnce(MemoryCheckpointStore):

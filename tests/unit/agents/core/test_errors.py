@@ -323,12 +323,12 @@ async def test_a_mistake_has_its_error_and_changes_nothing(mistake: str) -> None
     attempt, error, pattern = RUNS[mistake]
     mess = Mess()
     await mess.prepare()
-    before = copy.deepcopy(mess.store._kept)
+    before = copy.deepcopy(mess.store._stored)
 
     with pytest.raises(error, match=pattern) as raised:
         await attempt(mess)
 
-    assert mess.store._kept == before
+    assert mess.store._stored == before
     assert type(raised.value) is error
     assert len(str(raised.value)) > 20
     contexts = await mess.runner().pending("pending")
@@ -338,14 +338,14 @@ async def test_a_mistake_has_its_error_and_changes_nothing(mistake: str) -> None
 async def test_one_answer_for_two_is_ambiguous_and_changes_nothing() -> None:
     mess = Mess()
     await mess.prepare()
-    before = copy.deepcopy(mess.store._kept)
+    before = copy.deepcopy(mess.store._stored)
     (first, _) = await mess.runner().pending("pending")
     assert isinstance(first.info, ApprovalInfo)
     good = first.info.approve()
 
     with pytest.raises(AmbiguousTargetError, match="by its id"):
         await mess.answer("pending", {first.id: good, str(first.address): good})
-    assert mess.store._kept == before
+    assert mess.store._stored == before
 
 
 @pytest.mark.parametrize(
@@ -488,8 +488,8 @@ async def test_a_token_may_be_given_to_a_run_that_is_refused() -> None:
     await mess.prepare()
     token = CancelToken()
     token.cancel()
-    before = copy.deepcopy(mess.store._kept)
+    before = copy.deepcopy(mess.store._stored)
 
     with pytest.raises(CheckpointConflictError):
         await mess.run("pending", cancel=token)
-    assert mess.store._kept == before
+    assert mess.store._stored == before

@@ -59,7 +59,7 @@ async def test_an_interrupt_is_told_when_it_is_stored() -> None:
     store, seen = MemoryCheckpointStore(), []
 
     def look(event: RunEvent) -> None:
-        kept = store._kept.get("1")
+        kept = store._stored.get("1")
         seen.append((type(event), kept.status if kept else None))
 
     runner = Runner(Asker("a"), checkpoint_store=store, observers=[look])

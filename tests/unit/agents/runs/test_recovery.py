@@ -334,7 +334,7 @@ async def test_a_doubt_that_lost_its_state_runs_nothing() -> None:
     world, pay, _ = step_world()
     store, _ = await died_in_pay(world, pay)
     doubt = contexts(await world.recover())["c2"]
-    kept = store._kept["1"]
+    kept = store._stored["1"]
     (change,) = kept.changes
     kept.changes = (json.dumps(without_state(json.loads(change))),)
 

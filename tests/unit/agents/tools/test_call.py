@@ -78,7 +78,7 @@ async def test_an_action_is_read_from_the_journal() -> None:
 
 async def test_an_entry_from_before_there_were_actions_is_readable() -> None:
     world, store, _ = await died_beside(ToolReturn("bye"))
-    finished = [json.loads(entry) for entry in store._kept["1"].journal][-1]
+    finished = [json.loads(entry) for entry in store._stored["1"].journal][-1]
     assert set(finished) == {"kind", "at", "text", "outcome", "session"}
 
     assert brief(await world.recover())[-1] == "says never"
@@ -86,7 +86,7 @@ async def test_an_entry_from_before_there_were_actions_is_readable() -> None:
 
 async def test_a_damaged_action_is_a_typed_error() -> None:
     world, store, _ = await died_beside(ToolReturn("bye", action=Exit()))
-    journal = store._kept["1"].journal
+    journal = store._stored["1"].journal
     journal[-1] = journal[-1].replace('"action":{', '"action":{"a":1},"old":{')
 
     with pytest.raises(CheckpointDecodeError, match="damaged action"):
@@ -211,7 +211,7 @@ async def test_halves_of_surrogate_pairs_are_replaced(text: str, kept: str) -> N
         await follow(world.runner().query("hi", checkpoint_id="1"), received)  # type: ignore[arg-type]
 
     assert brief(received)[-1] == f"tool look#c1 ran: {kept}"  # type: ignore[arg-type]
-    assert json.loads(store._kept["1"].journal[-1])["text"] == kept
+    assert json.loads(store._stored["1"].journal[-1])["text"] == kept
 
 
 async def test_what_is_no_text_is_written_as_json() -> None:

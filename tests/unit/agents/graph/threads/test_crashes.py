@@ -108,9 +108,9 @@ async def test_a_sibling_that_was_noted_does_not_run_again() -> None:
     lab = Lab(lambda lab: fan(a=quick, b=slow), store=Store())
     with pytest.raises(Died):
         await lab.start()
-    kept = lab.store._kept
+    kept = lab.store._stored
     lab.store = MemoryCheckpointStore()
-    lab.store._kept = kept
+    lab.store._stored = kept
     result = await lab.graph.recover("t")
     assert (result.values["a"], result.values["b"]) == (1, 1)
     assert lab.ran == {"a": 1, "b": 2}
