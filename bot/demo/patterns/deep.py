@@ -79,12 +79,12 @@ def build(model: Model) -> Agent:
     )
 
 
-def lead(seen: CurrentRequest) -> Reply:
+def lead(current: CurrentRequest) -> Reply:
     """Ask, give out two tasks, report; the list is written anew before each."""
-    topic = first_group(r"\banaly[sz]e\s+(.+)", seen.request).rstrip(".")
+    topic = first_group(r"\banaly[sz]e\s+(.+)", current.request).rstrip(".")
     if not topic:
         return Reply(hint(EXAMPLE))
-    answers, results = seen.results_of(FOLLOW_UP_NAME), seen.results_of(TASK_TOOL)
+    answers, results = current.results_of(FOLLOW_UP_NAME), current.results_of(TASK_TOOL)
     if not answers:
         asked = call(FOLLOW_UP_NAME, questions=[_PERIOD, _REGION, _PURPOSE])
         return Reply(
@@ -101,19 +101,19 @@ def lead(seen: CurrentRequest) -> Reply:
     return Reply(f"The analysis of {topic}.\n- {results[0]}\n- {results[1]}")
 
 
-def research_rule(seen: CurrentRequest) -> Reply:
+def research_rule(current: CurrentRequest) -> Reply:
     """Search once."""
-    if seen.done:
-        return Reply(seen.done[-1].result)
-    query = first_group(r"Find figures about (.+?)\.", seen.request) or seen.request
+    if current.done:
+        return Reply(current.done[-1].result)
+    query = first_group(r"Find figures about (.+?)\.", current.request) or current.request
     return Reply("", (call("search", query=query),))
 
 
-def analysis_rule(seen: CurrentRequest) -> Reply:
+def analysis_rule(current: CurrentRequest) -> Reply:
     """Analyse once."""
-    if seen.done:
-        return Reply(seen.done[-1].result)
-    return Reply("", (call("analyze", data=seen.request),))
+    if current.done:
+        return Reply(current.done[-1].result)
+    return Reply("", (call("analyze", data=current.request),))
 
 
 def _todos(current: int) -> PlannedToolCall:

@@ -44,15 +44,15 @@ def build(model: Model) -> Agent:
     )
 
 
-def write(seen: CurrentRequest) -> Reply:
+def write(current: CurrentRequest) -> Reply:
     """Write a poem; each feedback since changes it a little."""
     topic = first_group(
-        r"\babout\s+(?:an?\s+|the\s+)?([\w' -]{1,40}?)\s*(?:[,.!]|\bin\b|$)", seen.request
+        r"\babout\s+(?:an?\s+|the\s+)?([\w' -]{1,40}?)\s*(?:[,.!]|\bin\b|$)", current.request
     )
     if not topic:
         return Reply("", (call(EXIT_NAME, final_result=hint(EXAMPLE)),))
     title, lines = "", [line.format(topic=topic) for line in _LINES]
-    for wish in (text for who, text in seen.heard if who == _REVIEWER):
+    for wish in (text for who, text in current.statements if who == _REVIEWER):
         if re.search(r"\btitle\b", wish, re.IGNORECASE):
             title = f"To {topic}\n\n"
         elif re.search(r"\bshort", wish, re.IGNORECASE):

@@ -55,9 +55,9 @@ def build(model: Model) -> Agent:
     )
 
 
-def ask(seen: CurrentRequest) -> Reply:
+def ask(current: CurrentRequest) -> Reply:
     """Ask three questions, once more for the budget when nothing says it, and sum up."""
-    answers = seen.results_of(FOLLOW_UP_NAME)
+    answers = current.results_of(FOLLOW_UP_NAME)
     if not answers:
         questions = call(FOLLOW_UP_NAME, questions=[_WISHES, _BUDGET, _COMPANY])
         return Reply("A good plan depends on what you like and on the budget.", (questions,))
@@ -74,13 +74,13 @@ def ask(seen: CurrentRequest) -> Reply:
     return Reply(f"Facts: likes {', '.join(likes)}; {cost}.")
 
 
-def plan(seen: CurrentRequest) -> Reply:
+def plan(current: CurrentRequest) -> Reply:
     """Have the facts found out, then write one line for each day."""
-    where = first_group(r"\bto\s+([A-Z][\w' -]*)", seen.request)
-    days = min(int(first_group(r"(\d{1,2})[ -]day", seen.request) or 3), 7)
+    where = first_group(r"\bto\s+([A-Z][\w' -]*)", current.request)
+    days = min(int(first_group(r"(\d{1,2})[ -]day", current.request) or 3), 7)
     if not where:
         return Reply(hint(EXAMPLE))
-    facts = seen.results_of("FollowUpAgent")
+    facts = current.results_of("FollowUpAgent")
     if not facts:
         asked = call("FollowUpAgent", request=f"Plan {days} days in {where}.")
         return Reply("", (asked,))

@@ -51,9 +51,9 @@ def planner(model: Model, rule: Rule) -> Agent:
     )
 
 
-def step_of(seen: CurrentRequest) -> str:
+def step_of(current: CurrentRequest) -> str:
     """The step that an executor shall do."""
-    match = _STEP.search(seen.request)
+    match = _STEP.search(current.request)
     return match[1] if match else ""
 
 
@@ -64,10 +64,10 @@ def executing(call_of: Callable[[str], PlannedToolCall | None]) -> Rule:
         call_of: Makes the call of a step; None where there is no tool for it.
     """
 
-    def execute(seen: CurrentRequest) -> Reply:
-        if seen.done:
-            return Reply(report(seen.done))
-        step = step_of(seen)
+    def execute(current: CurrentRequest) -> Reply:
+        if current.done:
+            return Reply(report(current.done))
+        step = step_of(current)
         made = call_of(step)
         if made is None:
             return Reply(f"I cannot do this step: {step}")
@@ -76,11 +76,11 @@ def executing(call_of: Callable[[str], PlannedToolCall | None]) -> Rule:
     return execute
 
 
-def work_of(seen: CurrentRequest) -> Work:
+def work_of(current: CurrentRequest) -> Work:
     """The plan that a replanner shall look after."""
-    plan = _PLAN.search(seen.request)
+    plan = _PLAN.search(current.request)
     steps = [line.partition(". ")[2] for line in plan[1].splitlines()] if plan else []
-    done = tuple((step, result) for step, result in _DONE.findall(seen.request))
+    done = tuple((step, result) for step, result in _DONE.findall(current.request))
     return Work(left=tuple(steps[1:]), done=done)
 
 

@@ -68,11 +68,11 @@ def build(model: Model) -> Agent:
     )
 
 
-def start(seen: CurrentRequest) -> Reply:
+def start(current: CurrentRequest) -> Reply:
     """Show the script and start it; at the end, say what it printed."""
-    if seen.done:
-        return Reply(f"The script printed:\n```\n{seen.done[-1].result}\n```")
-    request = seen.request.lower()
+    if current.done:
+        return Reply(f"The script printed:\n```\n{current.done[-1].result}\n```")
+    request = current.request.lower()
     if "job" not in request and "graph" not in request:
         return Reply(hint(" or ".join(EXAMPLES)))
     script: Script = "graph" if "graph" in request else "CI job"

@@ -147,29 +147,29 @@ def build(model: Model) -> Agent:
     return supervisor(supervisor=head, sub_agents=[research, execution])
 
 
-def lead(seen: CurrentRequest) -> Reply:
+def lead(current: CurrentRequest) -> Reply:
     """Research, then execution, then the summary that the original never gives."""
-    if not _project(seen.request):
+    if not _project(current.request):
         return Reply(hint(EXAMPLE))
-    been = [done.arguments["agent_name"] for done in seen.done if done.tool == TRANSFER_NAME]
+    been = [done.arguments["agent_name"] for done in current.done if done.tool == TRANSFER_NAME]
     for name in ("research_agent", "project_execution_agent"):
         if name not in been:
             return Reply("", (call(TRANSFER_NAME, agent_name=name),))
-    outcome = seen.words_of("replanner").partition("\n")[0]
-    summary = f"All in all, for {_project(seen.request)}: {outcome}"
+    outcome = current.words_of("replanner").partition("\n")[0]
+    summary = f"All in all, for {_project(current.request)}: {outcome}"
     return Reply("", (call(EXIT_NAME, final_result=summary),))
 
 
-def look_around(seen: CurrentRequest) -> Reply:
+def look_around(current: CurrentRequest) -> Reply:
     """Search once."""
-    if seen.done:
-        return Reply(report(seen.done))
-    return Reply("", (call("search_info", query=_project(seen.request)),))
+    if current.done:
+        return Reply(report(current.done))
+    return Reply("", (call("search_info", query=_project(current.request)),))
 
 
-def plan(seen: CurrentRequest) -> Reply:
+def plan(current: CurrentRequest) -> Reply:
     """Write down the steps that the request asks for."""
-    text, name = seen.request, _project(seen.request)
+    text, name = current.request, _project(current.request)
     steps = [f"Analyse the requirements of {name}", f"Draft the design of {name}"]
     amount = first_group(r"\$?\s?(\d[\d,]{2,11})(?:\.00)?\b(?!-)", text).replace(",", "")
     department = (
@@ -187,9 +187,9 @@ def plan(seen: CurrentRequest) -> Reply:
     return plans(steps)
 
 
-def replan(seen: CurrentRequest) -> Reply:
+def replan(current: CurrentRequest) -> Reply:
     """Go on with what is left; without a budget, nobody is assigned."""
-    work = work_of(seen)
+    work = work_of(current)
     if work.was_refused and work.done[-1][0].startswith("Allocate"):
         return responds("There is no budget, so nobody is assigned.", work)
     return plans(work.left) if work.left else responds("The project is set up.", work)

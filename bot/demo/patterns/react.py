@@ -43,12 +43,12 @@ def build(model: Model) -> Agent:
     )
 
 
-def write(seen: CurrentRequest) -> Reply:
+def write(current: CurrentRequest) -> Reply:
     """Send what a message asks for, then say what became of it."""
-    if seen.done:
-        return Reply(_ended(seen.done[-1]))
-    to = first_group(r"([^\s@<>|:]+@[^\s@<>|:,]+)", seen.request)
-    text = first_group(r":\s+(.+)", seen.request)
+    if current.done:
+        return Reply(_ended(current.done[-1]))
+    to = first_group(r"([^\s@<>|:]+@[^\s@<>|:,]+)", current.request)
+    text = first_group(r":\s+(.+)", current.request)
     if not (to and text):
         return Reply(hint(EXAMPLE))
     return Reply(

@@ -47,12 +47,12 @@ def build(model: Model) -> Agent:
     )
 
 
-def read_on(seen: CurrentRequest) -> Reply:
+def read_on(current: CurrentRequest) -> Reply:
     """Read the next page; after the last one, say what the report says."""
-    last = int(first_group(r"read the ([1-6]) pages", seen.request) or 0)
+    last = int(first_group(r"read the ([1-6]) pages", current.request) or 0)
     if not last:
         return Reply(hint(EXAMPLE))
-    if len(seen.done) < last:
-        page = len(seen.done) + 1
+    if len(current.done) < last:
+        page = len(current.done) + 1
         return Reply("", (call("read_page", f"I read page {page} of {last}.", page=page),))
-    return Reply(f"I have read {last} pages. The last one says: {seen.done[-1].result}")
+    return Reply(f"I have read {last} pages. The last one says: {current.done[-1].result}")

@@ -27,7 +27,7 @@ from bot.demo.replies import Done
 
 _CONTEXT = "For context:"
 _YOUR_TURN = "It is your turn again."
-_SAID = re.compile(r"^For context: \[(?P<who>[^\]]+)\] said: (?P<text>.*)$", re.DOTALL)
+_OTHERS_WORDS = re.compile(r"^For context: \[(?P<who>[^\]]+)\] said: (?P<text>.*)$", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -37,13 +37,13 @@ class CurrentRequest:
     Attributes:
         request: What it was asked for: by people, or by an agent that gave it a task.
         done: The calls that it made since, and what became of them.
-        heard: What other agents said since: who, and what.
+        statements: What other agents said since: who, and what.
         made: How many calls it made in all the messages that it sees.
     """
 
     request: str = ""
     done: list[Done] = field(default_factory=list)
-    heard: list[tuple[str, str]] = field(default_factory=list)
+    statements: list[tuple[str, str]] = field(default_factory=list)
     made: int = 0
 
     def results_of(self, tool: str) -> list[str]:
@@ -52,7 +52,7 @@ class CurrentRequest:
 
     def words_of(self, who: str) -> str:
         """Return another agent's last words; empty when it said nothing."""
-        return next((text for name, text in reversed(self.heard) if name == who), "")
+        return next((text for name, text in reversed(self.statements) if name == who), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ class RuleModel(AnsweringModel):
         self._rule = rule
 
     def _parts(self, messages: Sequence[ModelMessage]) -> Iterator[ModelResponsePart]:
-        seen = read(messages)
-        reply = self._rule(seen)
+        current = read(messages)
+        reply = self._rule(current)
         if reply.text or not reply.calls:
             yield TextPart(reply.text)
-        for number, call in enumerate(reply.calls, start=seen.made + 1):
+        for number, call in enumerate(reply.calls, start=current.made + 1):
             yield ToolCallPart(call.tool, dict(call.arguments), tool_call_id=f"demo-{number}")
 
 
@@ -99,7 +99,7 @@ def voice(model: Model, rule: Rule) -> Model:
 
 def read(messages: Sequence[ModelMessage]) -> CurrentRequest:
     """Find out what was asked for last, and what has happened since."""
-    seen, calls_made, is_fresh = CurrentRequest(), 0, True
+    current, calls_made, is_fresh = CurrentRequest(), 0, True
     calls: dict[str, ToolCallPart] = {}
     for message in messages:
         if isinstance(message, ModelResponse):
@@ -109,12 +109,14 @@ def read(messages: Sequence[ModelMessage]) -> CurrentRequest:
         prompts = list(_prompts(message))
         requests = [text for text in prompts if not text.startswith((_CONTEXT, _YOUR_TURN))]
         if requests:
-            before = [seen.request] if is_fresh and seen.request else []
-            seen, is_fresh = CurrentRequest(request="\n".join([*before, *requests])), True
-        seen.heard += [(line["who"], line["text"]) for text in prompts if (line := _said(text))]
-        seen.done += _results(message, calls)
-    seen.made = calls_made
-    return seen
+            before = [current.request] if is_fresh and current.request else []
+            current, is_fresh = CurrentRequest(request="\n".join([*before, *requests])), True
+        current.statements += [
+            (line["who"], line["text"]) for text in prompts if (line := _OTHERS_WORDS.match(text))
+        ]
+        current.done += _results(message, calls)
+    current.made = calls_made
+    return current
 
 
 def call(tool: str, why: str = "", **arguments: Json) -> PlannedToolCall:
@@ -138,10 +140,6 @@ def _prompts(message: ModelRequest) -> Iterator[str]:
         if isinstance(part, UserPromptPart):
             content = [part.content] if isinstance(part.content, str) else part.content
             yield "\n".join(piece for piece in content if isinstance(piece, str))
-
-
-def _said(text: str) -> re.Match[str] | None:
-    return _SAID.match(text)
 
 
 def _results(message: ModelRequest, calls: dict[str, ToolCallPart]) -> Iterator[Done]:

@@ -103,40 +103,42 @@ def build(model: Model) -> Agent:
     return supervisor(supervisor=head, sub_agents=workers)
 
 
-def lead(seen: CurrentRequest) -> Reply:
+def lead(current: CurrentRequest) -> Reply:
     """Hand over to whoever has not had a turn yet, then sum up."""
     asked_for = [
         name
         for name, words in (("account_agent", r"\bbalance\b"), ("transaction_agent", r"\btransfer"))
-        if re.search(words, seen.request, re.IGNORECASE)
+        if re.search(words, current.request, re.IGNORECASE)
     ]
     if not asked_for:
         return Reply(hint(EXAMPLE))
-    been = [str(done.arguments["agent_name"]) for done in seen.done if done.tool == TRANSFER_NAME]
+    been = [
+        str(done.arguments["agent_name"]) for done in current.done if done.tool == TRANSFER_NAME
+    ]
     ahead = [name for name in asked_for if name not in been]
     if ahead:
         return Reply("", (call(TRANSFER_NAME, agent_name=ahead[0]),))
-    texts = [seen.words_of(name) for name in asked_for]
+    texts = [current.words_of(name) for name in asked_for]
     summary = "\n".join(["All in all:", *(f"- {text}" for text in texts if text)])
     return Reply("", (call(EXIT_NAME, final_result=summary),))
 
 
-def look_up(seen: CurrentRequest) -> Reply:
+def look_up(current: CurrentRequest) -> Reply:
     """Look up the account that is named."""
-    if seen.done:
-        return Reply(report(seen.done))
-    account = first_group(rf"{_ACCOUNT}\s+account", seen.request) or "main"
+    if current.done:
+        return Reply(report(current.done))
+    account = first_group(rf"{_ACCOUNT}\s+account", current.request) or "main"
     return Reply("", (call("check_balance", account_id=account.lower()),))
 
 
-def transfer(seen: CurrentRequest) -> Reply:
+def transfer(current: CurrentRequest) -> Reply:
     """Transfer what is asked for."""
-    if seen.done:
-        receipt = first_group(r'"message":\s*"([^"]+)"', seen.done[-1].result)
-        return Reply(f"{receipt}." if receipt else report(seen.done))
-    amount = first_group(r"\btransfer\w*\s+[€$]?(\d+(?:\.\d{1,2})?)", seen.request)
-    source = first_group(rf"\bfrom\s+(?:my\s+|the\s+)?{_ACCOUNT}", seen.request)
-    target = first_group(rf"\bfrom\s.*?\bto\s+(?:my\s+|the\s+)?{_ACCOUNT}", seen.request)
+    if current.done:
+        receipt = first_group(r'"message":\s*"([^"]+)"', current.done[-1].result)
+        return Reply(f"{receipt}." if receipt else report(current.done))
+    amount = first_group(r"\btransfer\w*\s+[€$]?(\d+(?:\.\d{1,2})?)", current.request)
+    source = first_group(rf"\bfrom\s+(?:my\s+|the\s+)?{_ACCOUNT}", current.request)
+    target = first_group(rf"\bfrom\s.*?\bto\s+(?:my\s+|the\s+)?{_ACCOUNT}", current.request)
     if not (amount and source and target):
         return Reply("I need an amount and two accounts: transfer $500 from checking to savings.")
     wanted = call(

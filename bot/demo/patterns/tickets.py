@@ -61,11 +61,11 @@ def _agent(name: str, model: Model, gate: Gate) -> Agent:
     )
 
 
-def book(seen: CurrentRequest) -> Reply:
+def book(current: CurrentRequest) -> Reply:
     """Book what a message asks for, then say what became of it."""
-    if seen.done:
-        return Reply(brief_report(seen.done))
-    text = seen.request
+    if current.done:
+        return Reply(brief_report(current.done))
+    text = current.request
     who = first_group(r"\bfor\s+([^\W\d_][\w'-]*(?:\s+(?!to\b)[^\W\d_][\w'-]*)?)", text)
     where = first_group(
         r"\bto\s+([^\W\d_][\w'-]*(?:\s+(?!for\b|on\b|phone\b|the\b)[^\W\d_][\w'-]*)?)", text

@@ -105,14 +105,14 @@ def build(model: Model) -> Agent:
     )
 
 
-def plan(seen: CurrentRequest) -> Reply:
+def plan(current: CurrentRequest) -> Reply:
     """Write down the four steps of a trip."""
-    origin = first_group(rf"\bfrom\s+{_WORDS}", seen.request)
-    city = first_group(rf"\bto\s+{_WORDS}", seen.request)
-    start = _day(seen.request)
+    origin = first_group(rf"\bfrom\s+{_WORDS}", current.request)
+    city = first_group(rf"\bto\s+{_WORDS}", current.request)
+    start = _day(current.request)
     if not (origin and city and start):
         return Reply("", (call(EXIT_NAME, final_result=hint(EXAMPLE)),))
-    nights = int(first_group(r"\b([1-9]\d?)\s+nights?", seen.request) or 3)
+    nights = int(first_group(r"\b([1-9]\d?)\s+nights?", current.request) or 3)
     end = start + timedelta(days=nights)
     return plans(
         [
@@ -124,9 +124,9 @@ def plan(seen: CurrentRequest) -> Reply:
     )
 
 
-def replan(seen: CurrentRequest) -> Reply:
+def replan(current: CurrentRequest) -> Reply:
     """Go on with what is left; without a flight, leave out the hotel."""
-    work = work_of(seen)
+    work = work_of(current)
     no_flight = work.was_refused and work.done[-1][0].startswith("Book a flight")
     if no_flight:
         return responds("There is no flight, so I booked no hotel either.", work)

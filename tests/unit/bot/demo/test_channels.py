@@ -124,7 +124,7 @@ def test_only_what_came_since_the_last_request_counts() -> None:
             user("It is your turn again. Go on with the task."),
         ]
     )
-    assert (seen.request, seen.heard, seen.done) == ("second", [("A", "hello.")], [])
+    assert (seen.request, seen.statements, seen.done) == ("second", [("A", "hello.")], [])
     assert (seen.words_of("A"), seen.words_of("B")) == ("hello.", "")
 
 
