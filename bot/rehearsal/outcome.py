@@ -255,7 +255,7 @@ def _mentions(message: SlackMessage, *, is_direct: bool) -> list[str]:
     return mentioned if is_direct else [*mentioned, *sorted(really - {*meant})]
 
 
-def heard(results: Sequence[str]) -> str:
+def last_result(results: Sequence[str]) -> str:
     """Return the last result that the agent received, in the words of cases; `ran` if it ran."""
     if not results:
         return ""

@@ -43,7 +43,7 @@ class Script:
 
     Attributes:
         calls: For each future turn, the calls that its model makes.
-        heard: Results of calls, in the order in which the models read them.
+        results: Results of calls, in the order in which the models read them.
         ran: Arguments of the calls that ran.
         crash: Whether the process crashes during the next call of a tool.
         is_slow: Whether calls of tools do not end yet.
@@ -53,7 +53,7 @@ class Script:
     """
 
     calls: deque[list[ToolCallPart]] = field(default_factory=deque)
-    heard: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
     ran: list[Data] = field(default_factory=list)
     crash: bool = False
     is_slow: bool = False
@@ -227,6 +227,6 @@ class _ScriptModel(AnsweringModel):
             if isinstance(part, ToolReturnPart)
         ]
         if results:
-            self._script.heard.extend(results)
+            self._script.results.extend(results)
             return [say("Done.")]
         return self._script.calls.popleft() if self._script.calls else [say("Nothing to do.")]

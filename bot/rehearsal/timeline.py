@@ -11,7 +11,7 @@ from bot.records.approval import Approval, Status
 from bot.rehearsal.case_file import Case, Difference, as_text, offset
 from bot.rehearsal.case_schema import Data
 from bot.rehearsal.events import SimulatedSteps
-from bot.rehearsal.outcome import Watcher, agent_heard, heard, state_of
+from bot.rehearsal.outcome import Watcher, agent_heard, last_result, state_of
 from bot.rehearsal.scripted_agents import RAN, Script
 from storage.audit import AuditEntry
 
@@ -66,7 +66,7 @@ class Flow:
     watcher: Watcher
     script: Script
     _ran: int = 0
-    _heard: int = 0
+    _results_read: int = 0
     _stage: int = 0
 
     async def play(self, *, is_judged: bool = True) -> list[Difference]:
@@ -146,14 +146,14 @@ class Flow:
         if observed.get("stage") == self._stage:
             observed.pop("stage")
         self._stage = int(observed.get("stage", self._stage))
-        self._ran, self._heard = len(self.script.ran), len(self.script.heard)
+        self._ran, self._results_read = len(self.script.ran), len(self.script.results)
         return observed
 
     async def _word(
         self, event: Data, approval: Approval | None, entries: Sequence[AuditEntry]
     ) -> str:
         """Return the word for the agent's present or coming result; empty without one."""
-        word = heard(self.script.heard[self._heard :])
+        word = last_result(self.script.results[self._results_read :])
         is_decided = approval is not None and approval.status is Status.APPROVED
         if _name(event) in _GOING_ON and word == RAN:
             word = ""  # the decision belongs to an earlier step
