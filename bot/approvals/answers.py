@@ -51,9 +51,9 @@ class BackAnswers:
             question, approval = first
             answer = with_answer(question, by=by, text=text, ts=ts)
             approvals, now = self.storage.approvals, self.clock()
-            kept = await write_answer(approvals, approval, question, answer, now_ms=now)
-            if kept is not None:
-                return kept
+            stored = await write_answer(approvals, approval, question, answer, now_ms=now)
+            if stored is not None:
+                return stored
             newest = await get_all(
                 self.storage.approvals, [approval.approval_id for approval in waiting]
             )

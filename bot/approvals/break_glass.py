@@ -98,9 +98,9 @@ class BreakGlassDecisions:
             )
             write = partial(voted, judged=changed, now_ms=now)
             approvals, name = self.votes.approvals, approval.approval_id
-            kept = await update(approvals, name, write, writes_due=True)
-            if kept is not None:
-                return kept
+            stored = await update(approvals, name, write, writes_due=True)
+            if stored is not None:
+                return stored
             approval = await approvals.get(name)
             if approval.status is not Status.PENDING or now >= approval.expires_ms:
                 raise ApprovalClosedError(approval)

@@ -18,7 +18,7 @@ from bot.records.approval import (
     Decision,
     ExecutionState,
     ProgramEvent,
-    Said,
+    RequesterMessage,
     SeenPart,
     Status,
     UnrecordedAct,
@@ -128,13 +128,13 @@ def refused_by_run(approval: Approval, decision: Decision) -> Approval | None:
     return shown(approval, status=decision.status, decision=decision, now_ms=decision.at_ms)
 
 
-def with_said(
-    approval: Approval, said: tuple[Said, ...], *, revision: int, now_ms: int
+def with_messages(
+    approval: Approval, messages: tuple[RequesterMessage, ...], *, revision: int, now_ms: int
 ) -> Approval | None:
     """Return the approval with the messages that requesters wrote while it was pending."""
     if approval.status is not Status.PENDING or approval.shown_revision != revision:
         return None
-    return shown(approval, said=said, now_ms=now_ms)
+    return shown(approval, said=messages, now_ms=now_ms)
 
 
 def with_ask_deleted(approval: Approval, *, by: str, now_ms: int) -> Approval | None:

@@ -73,8 +73,8 @@ def pages_read(approval: Approval, user_id: str) -> int:
 def with_page(approval: Approval, user_id: str, number: int) -> tuple[SeenPart, ...]:
     """Return who has seen what after a person was shown a page and all pages before it."""
     new = SeenPart(by=user_id, digest=approval.digest, page=number)
-    kept = [part for part in approval.seen if part.changed(page=number) != new or not part.page]
-    return (*kept, new)[-MOST_SEEN:]
+    others = [part for part in approval.seen if part.changed(page=number) != new or not part.page]
+    return (*others, new)[-MOST_SEEN:]
 
 
 def with_opened(approval: Approval, user_id: str, what: Opened) -> tuple[SeenPart, ...]:

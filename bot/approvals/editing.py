@@ -87,10 +87,10 @@ class Edits:
             changed = await self._judged(approval, call, judgement, actor, consent)
             if isinstance(changed, str):
                 return changed
-            kept = await self.approvals.rebind(approval, changed, actor=actor)
-            if kept is not None:
-                await note_edit(self.storage.audit, approval, kept)
-                return kept
+            stored = await self.approvals.rebind(approval, changed, actor=actor)
+            if stored is not None:
+                await note_edit(self.storage.audit, approval, stored)
+                return stored
             approval = await self.storage.approvals.get(approval.approval_id)
         raise OutdatedCardError(approval.approval_id)
 

@@ -303,9 +303,11 @@ class SecondaryActions:
             async with self.approvals.noting(approval, actor):
                 changed = await change(approval)
             write = partial(annotated, judged=changed, now_ms=self.clock())
-            kept = await update_or_none(self.storage.approvals, approval_id, write, writes_due=True)
-            if kept is not None:
-                return kept
+            stored = await update_or_none(
+                self.storage.approvals, approval_id, write, writes_due=True
+            )
+            if stored is not None:
+                return stored
         raise OutdatedCardError(approval_id)
 
 

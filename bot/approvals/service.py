@@ -206,10 +206,10 @@ class Approvals:
                 return await self.votes.cast(approval, decision, actor, surface)
             if is_yes(approval, decision):
                 self._check_seen(approval, decision.by, surface)
-            kept = await self._decide(approval, decision)
-            if kept is None:
+            stored = await self._decide(approval, decision)
+            if stored is None:
                 raise await self._why_lost(approval)
-            return kept
+            return stored
 
     async def check_emergency(self, approval: Approval, actor: Actor) -> None:
         """Refuse a person who may not break glass.
@@ -280,13 +280,13 @@ class Approvals:
             await self._note_gone(approval, ())  # the edit voids the votes
             write = partial(edited, judged=changed, unedited=approval, now_ms=self.clock())
             approvals, name = self.storage.approvals, approval.approval_id
-            kept = await update_or_none(approvals, name, write, writes_due=True)
-            if kept is None:
+            stored = await update_or_none(approvals, name, write, writes_due=True)
+            if stored is None:
                 newest = await approvals.get(name)
                 self._check_pending(newest)
                 if newest.digest != approval.digest:
                     raise OutdatedCardError(name)
-            return kept
+            return stored
 
     def quorum_check(self) -> QuorumCheck:
         """Return the check that enough approvers exist."""

@@ -268,9 +268,9 @@ class Votes:
             else:
                 write = partial(with_rejection, vote=vote, revision=revision, now_ms=self.clock())
             name = approval.approval_id
-            kept = await update(self.approvals, name, write, writes_due=True)
-            if kept is not None:
-                return kept
+            stored = await update(self.approvals, name, write, writes_due=True)
+            if stored is not None:
+                return stored
             approval = await self.approvals.get(name)
         raise OutdatedCardError(approval.approval_id)
 
@@ -439,10 +439,10 @@ class Votes:
             # Only the audit keeps a vote that is removed or replaced.
             await self.gone(approval, gone)
         write = partial(voted, judged=changed, now_ms=now)
-        kept = await update(self.approvals, approval.approval_id, write, writes_due=True)
-        if kept is None:
+        stored = await update(self.approvals, approval.approval_id, write, writes_due=True)
+        if stored is None:
             raise RecordConflictError("approval", approval.approval_id)
-        return kept
+        return stored
 
     async def _read_again(self, approval: Approval) -> Approval:
         """Read a record again that changed since it was read.

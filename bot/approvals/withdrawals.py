@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bot.approvals.changes import decided, with_said
+from bot.approvals.changes import decided, with_messages
 from bot.approvals.execution import can_take_back, taken_back
 from bot.audit.entries import note_refusal
 from bot.errors import (
@@ -20,16 +20,16 @@ from bot.errors import (
 )
 from bot.ports.people import Actor
 from bot.ports.process import Clock
-from bot.records.approval import Approval, Decision, Kind, Said, Status
+from bot.records.approval import Approval, Decision, Kind, RequesterMessage, Status
 from bot.redaction.mask import mask_text
 from bot.stores import Stores
 from bot.words import say
 from storage.documents import update_or_none
 from storage.errors import RecordNotFoundError
 
-MOST_SAID = 3
+MOST_MESSAGES = 3
 """Maximum number of requesters' messages on a card. The thread has all."""
-LONGEST_SAID = 600
+LONGEST_MESSAGE = 600
 _TRIES = 5
 
 _STOP = re.compile(
@@ -123,9 +123,11 @@ class Withdrawals:
             write = partial(decided, decision=decision, digest=approval.digest)
             if can_take_back(approval):
                 write = partial(taken_back, decision=decision, revision=approval.revision)
-            kept = await update_or_none(self.storage.approvals, approval_id, write, writes_due=True)
-            if kept is not None:
-                return kept
+            stored = await update_or_none(
+                self.storage.approvals, approval_id, write, writes_due=True
+            )
+            if stored is not None:
+                return stored
         raise OutdatedCardError
 
     async def add_words(self, approval: Approval, *, by: str, text: str, at_ms: int) -> bool:
@@ -135,14 +137,14 @@ class Withdrawals:
             Whether the card must be updated.
         """
         for _ in range(_TRIES):
-            words = approval.said
-            is_known = any((message.by, message.at_ms) == (by, at_ms) for message in words)
-            is_old = len(words) >= MOST_SAID and at_ms < words[0].at_ms
+            messages = approval.said
+            is_known = any((message.by, message.at_ms) == (by, at_ms) for message in messages)
+            is_old = len(messages) >= MOST_MESSAGES and at_ms < messages[0].at_ms
             if approval.status is not Status.PENDING or is_known or is_old:
                 return False
-            new = Said(by=by, text=_short(text), at_ms=at_ms)
-            newest = sorted([*words, new], key=lambda message: message.at_ms)[-MOST_SAID:]
-            if await self._keep(approval, newest):
+            new = RequesterMessage(by=by, text=_short(text), at_ms=at_ms)
+            newest = sorted([*messages, new], key=lambda message: message.at_ms)[-MOST_MESSAGES:]
+            if await self._store_messages(approval, newest):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
         return False
@@ -160,28 +162,35 @@ class Withdrawals:
             Whether the card showed the message and must be updated.
         """
         for _ in range(_TRIES):
-            words = approval.said
-            if not any((message.by, message.at_ms) == (by, at_ms) for message in words):
+            messages = approval.said
+            if not any((message.by, message.at_ms) == (by, at_ms) for message in messages):
                 return False
             changed = [
                 message.changed(text=_short(text))
                 if (message.by, message.at_ms) == (by, at_ms)
                 else message
-                for message in words
+                for message in messages
             ]
-            if await self._keep(approval, [message for message in changed if message.text]):
+            if await self._store_messages(
+                approval, [message for message in changed if message.text]
+            ):
                 return True
             approval = await self.storage.approvals.get(approval.approval_id)
         return False
 
-    async def _keep(self, approval: Approval, said: Sequence[Said]) -> bool:
+    async def _store_messages(
+        self, approval: Approval, messages: Sequence[RequesterMessage]
+    ) -> bool:
         write = partial(
-            with_said, said=tuple(said), revision=approval.shown_revision, now_ms=self.clock()
+            with_messages,
+            messages=tuple(messages),
+            revision=approval.shown_revision,
+            now_ms=self.clock(),
         )
-        kept = await update_or_none(
+        stored = await update_or_none(
             self.storage.approvals, approval.approval_id, write, writes_due=True
         )
-        return kept is not None
+        return stored is not None
 
 
 def looks_like_withdrawal(text: str) -> bool:
@@ -192,4 +201,4 @@ def looks_like_withdrawal(text: str) -> bool:
 def _short(text: str) -> str:
     """Mask and shorten. Masking comes first: half a secret is not recognized."""
     clean = mask_text(text).strip()
-    return clean if len(clean) <= LONGEST_SAID else f"{clean[: LONGEST_SAID - 1]}…"
+    return clean if len(clean) <= LONGEST_MESSAGE else f"{clean[: LONGEST_MESSAGE - 1]}…"

@@ -95,17 +95,17 @@ def frozen(switch: SwitchRecord, freeze: Freeze) -> SwitchRecord:
     if in_force(switch, scope) is None and len(switch.freezes) >= MOST:
         scope = ALL
     first = in_force(switch, scope)
-    kept = tuple(
+    others = tuple(
         other.changed(confirmations=(), turns=other.turns or (other is first and freeze.turns))
         if scope in (ALL, other.scope)
         else other
         for other in switch.freezes
     )
-    changed = switch.changed(freezes=kept)
+    changed = switch.changed(freezes=others)
     if first is None:
         number = switch.last_freeze + 1
         new = freeze.changed(id=f"f{number}", scope=scope, confirmations=())
-        changed = switch.changed(freezes=(*kept, new), last_freeze=number)
+        changed = switch.changed(freezes=(*others, new), last_freeze=number)
     act = FreezeAct(
         act=Act.FROZEN,
         freeze=in_force(changed, scope) or freeze,

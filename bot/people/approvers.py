@@ -194,5 +194,7 @@ def _left_out(approval: Approval, exclude: tuple[str, ...]) -> frozenset[str]:
 
 
 def _named(approval: Approval, names: tuple[str, ...], out: frozenset[str]) -> tuple[str, ...]:
-    kept = (name for name in names if not (is_person(name) and name in out))
-    return tuple(dict.fromkeys(approval.channel_id if name == CHANNEL else name for name in kept))
+    present = (name for name in names if not (is_person(name) and name in out))
+    return tuple(
+        dict.fromkeys(approval.channel_id if name == CHANNEL else name for name in present)
+    )

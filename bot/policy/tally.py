@@ -191,7 +191,7 @@ class Ballot:
         # `is not False`: a vote stays valid while a look-up fails; `is_sure` guards approvals.
         valid = _alone([vote for vote in self.votes if self._is_valid(vote, rights) is not False])
         # Rejections count in every stage, so they never become void.
-        kept = [vote for vote in valid if vote.is_stop]
+        remaining = [vote for vote in valid if vote.is_stop]
         stage, void = 0, list[CastVote]()
         for number in range(len(self.stages)):
             votes = [vote for vote in self._of_stage(valid, number) if not vote.is_stop]
@@ -199,11 +199,11 @@ class Ballot:
                 void += votes
                 continue
             counted = self._counted(votes, snapshot)
-            kept += counted
+            remaining += counted
             if not self.is_doubt and len(counted) == len(_slots(self.stages[number])):
                 stage = min(number + 1, len(self.stages) - 1)
-        votes = [vote for vote in self.votes if vote in kept]
-        gone = [vote for vote in self.votes if vote not in kept and vote not in void]
+        votes = [vote for vote in self.votes if vote in remaining]
+        gone = [vote for vote in self.votes if vote not in remaining and vote not in void]
         ballot = replace(self, votes=tuple(votes), stage=stage)
         return ValidVotes(ballot=ballot, dropped=tuple(gone), void=tuple(void))
 

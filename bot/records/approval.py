@@ -571,7 +571,7 @@ class UnrecordedAct(Part):
     """The vote that was taken back; None for other actions."""
 
 
-class Said(Part):
+class RequesterMessage(Part):
     """A requester's message while an approval is pending."""
 
     by: str
@@ -742,7 +742,7 @@ class Approval(WorkDocument):
     They cannot approve it here: each gate requires another person."""
     seen: tuple[SeenPart, ...] = ()
     """Hidden parts of the call that people opened, newest last."""
-    said: tuple[Said, ...] = ()
+    said: tuple[RequesterMessage, ...] = ()
     """Messages that requesters wrote while the approval was pending, oldest first."""
     ask_deleted: str = ""
     """Author of a deleted message that asked for this; empty while the message stands."""

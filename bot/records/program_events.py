@@ -55,8 +55,8 @@ def _with(approval: Approval, event_type: ProgramEventType) -> Approval:
         execution=approval.execution,
     )
     is_update = event_type is ProgramEventType.UPDATED
-    kept = (known for known in approval.events if not is_update or known.type is not event_type)
-    return approval.changed(events=(*kept, event))
+    earlier = (known for known in approval.events if not is_update or known.type is not event_type)
+    return approval.changed(events=(*earlier, event))
 
 
 def _type_of(before: Approval, after: Approval) -> ProgramEventType | None:

@@ -18,7 +18,7 @@ from bot.records.approval import (
     Execution,
     ExecutionState,
     Kind,
-    Said,
+    RequesterMessage,
     Status,
 )
 from bot.records.terms import Group, Requirement, Stage, Terms
@@ -107,7 +107,7 @@ def asked(answer: str = "") -> Approval:
 
 BOTH = Stage(approve=(ON_CALL, FINANCE))
 TWO = (Stage(name="On call", approve=(ON_CALL,)), Stage(name="Finance", approve=(FINANCE,)))
-_WROTE = (Said(by=ROSA, text="Please wait for the backup.", at_ms=DECIDED),)
+_WROTE = (RequesterMessage(by=ROSA, text="Please wait for the backup.", at_ms=DECIDED),)
 _NAMED = (ADA, BEN)
 _EDITED = {**DEPLOY, "version": "1.4.3", "replicas": 5}
 

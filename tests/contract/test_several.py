@@ -13,7 +13,7 @@ from bot.records.approval import (
     ExecutionState,
     Grounds,
     LastEdit,
-    Said,
+    RequesterMessage,
     StoredEdits,
 )
 from bot.records.approval_queries import get_all
@@ -54,7 +54,7 @@ async def test_i4_what_people_and_programs_write_can_always_be_stored(storage: S
         preview=odd,
         decision=a_decision(reason=odd, emergency=why, title=odd, preview=odd),
         dialog=(asked, asked.changed(answer=odd)),
-        said=(Said(by="U1", text=odd, at_ms=1),),
+        said=(RequesterMessage(by="U1", text=odd, at_ms=1),),
         votes=(vote.changed(grounds=Grounds(name=odd)),),
         edits=StoredEdits(last=LastEdit(at_ms=1, shown="d", note=odd)),
         execution=Execution(state=ExecutionState.FAILED, at_ms=1, text=odd),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bot.approvals import changes, execution
 from bot.approvals.execution import has_ended
-from bot.records.approval import CARD, Approval, Decision, ExecutionState, Said, Status
+from bot.records.approval import CARD, Approval, Decision, ExecutionState, RequesterMessage, Status
 from tests.model.voting import ADA, EXPIRES_MS, START_MS, asked, body_of, the_terms
 
 TS = "1700000000.000200"
@@ -116,8 +116,8 @@ def moves(world: WorkingWorld) -> Iterator[tuple[str, WorkingWorld]]:
     """Return all that can happen next."""
     approval = world.approval
     if world.words:
-        said = (Said(by="UROSA", text="please", at_ms=world.now_ms),)
-        new = changes.with_said(
+        said = (RequesterMessage(by="UROSA", text="please", at_ms=world.now_ms),)
+        new = changes.with_messages(
             approval, said, revision=approval.shown_revision, now_ms=world.now_ms
         )
         yield "Rosa adds words", replace(world, words=0, approval=new or approval)

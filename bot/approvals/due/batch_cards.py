@@ -111,18 +111,20 @@ def together(approvals: Sequence[Approval], takes: Callable[[Approval], bool]) -
             page = names[start : start + MOST_ON_CARD]
             if len(page) > 1:
                 card_owners |= dict.fromkeys(page, page[0])
-    return [_kept(approval, card_owners.get(approval.approval_id, "")) for approval in approvals]
+    return [
+        _on_card_of(approval, card_owners.get(approval.approval_id, "")) for approval in approvals
+    ]
 
 
-def _kept(approval: Approval, batch_id: str) -> Approval:
+def _on_card_of(approval: Approval, batch_id: str) -> Approval:
     """Return the approval on the card owner's card, including its direct messages."""
     if not batch_id:
         return approval
-    kept = approval.changed(batch=StoredBatch(owner_id=batch_id), messages=approval.reminders)
+    changed = approval.changed(batch=StoredBatch(owner_id=batch_id), messages=approval.reminders)
     if approval.approval_id != batch_id:
-        return kept
+        return changed
     cards = (approval.batch_card, *map(of_several, approval.copies))
-    return kept.changed(messages=(*cards, *kept.messages))
+    return changed.changed(messages=(*cards, *changed.messages))
 
 
 def _likeness(approval: Approval) -> tuple[object, ...]:

@@ -254,8 +254,8 @@ class EscalationPlanner:
         held: Mapping[str, int] = {}
         if is_told and terms.mention:
             waiting = await self.audience.waiting(approval, terms, steps=steps)
-            left, held = await self._awake(approval, names, waiting, silent=())
-            people = _few(tuple(name for name in left if not is_channel(name)))
+            recipients, held = await self._awake(approval, names, waiting, silent=())
+            people = _few(tuple(name for name in recipients if not is_channel(name)))
             absent = await self.audience.absent(place, [name for name in people if is_person(name)])
             wants = await self._own.asking(approval, terms, {*people} - absent, steps=steps)
             here = tuple(name for name in people if name not in absent | wants)
@@ -296,19 +296,21 @@ class EscalationPlanner:
 
         A mention of a user group notifies all of its members. They are therefore never deferred.
         """
-        left = await self.audience.to_mention(approval, names, waiting, silent=silent)
-        groups = [name for name in left if is_usergroup(name)]
-        people = {*left, *(waiting.people if groups else ())} - {*silent}
+        recipients = await self.audience.to_mention(approval, names, waiting, silent=silent)
+        groups = [name for name in recipients if is_usergroup(name)]
+        people = {*recipients, *(waiting.people if groups else ())} - {*silent}
         held = await self.consideration.quiet(
             approval, [name for name in people if is_person(name)]
         )
         if not held:
-            return left, held
-        named = {*left}
-        left = await self.audience.to_mention(approval, names, waiting, silent=(*silent, *held))
-        left = tuple(name for name in left if name not in held)
-        is_reached = any(is_usergroup(name) for name in left)
-        return left, {
+            return recipients, held
+        named = {*recipients}
+        recipients = await self.audience.to_mention(
+            approval, names, waiting, silent=(*silent, *held)
+        )
+        recipients = tuple(name for name in recipients if name not in held)
+        is_reached = any(is_usergroup(name) for name in recipients)
+        return recipients, {
             user_id: end for user_id, end in held.items() if user_id in named or not is_reached
         }
 
@@ -323,12 +325,12 @@ class EscalationPlanner:
         waiting = await self.audience.waiting(approval, terms, steps=due_step.state.steps)
         names = due_audience(approval, terms, due_step, now_ms)
         silent = due_step.state.snoozes
-        left, held = await self._awake(approval, names, waiting, silent=silent)
+        recipients, held = await self._awake(approval, names, waiting, silent=silent)
         awake = await self.audience.awaited_among(approval, due_step.awake, waiting)
-        awake = tuple(name for name in awake if name not in left)
-        left = (*left, *awake)
-        plan = await self._plan_notified(approval, terms, due_step, left, now_ms)
-        steps, others = due_step.state.steps, waiting.people - {*left, *silent}
+        awake = tuple(name for name in awake if name not in recipients)
+        recipients = (*recipients, *awake)
+        plan = await self._plan_notified(approval, terms, due_step, recipients, now_ms)
+        steps, others = due_step.state.steps, waiting.people - {*recipients, *silent}
         own, later = await self._own.of_groups(approval, terms, names, others, steps=steps)
         cards = (*plan.cards, *own)
         return replace(plan, cards=cards, held={**plan.held, **held, **later})
@@ -346,14 +348,19 @@ class EscalationPlanner:
         return EscalationPlan(messages=(message.changed(mentions=(asked,)),))
 
     async def _plan_notified(
-        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
+        self,
+        approval: Approval,
+        terms: Terms,
+        due_step: Due,
+        recipients: tuple[str, ...],
+        now_ms: int,
     ) -> EscalationPlan:
         """Plan the messages for recipients who are notified now."""
         if due_step.notice is Notice.SNOOZE_OVER:
-            return await self._plan_awake(approval, terms, due_step, left, now_ms)
+            return await self._plan_awake(approval, terms, due_step, recipients, now_ms)
         if approval.elsewhere == DM:
-            return await self._plan_direct(approval, terms, due_step, left, now_ms)
-        return await self._plan_here(approval, terms, due_step, left, now_ms)
+            return await self._plan_direct(approval, terms, due_step, recipients, now_ms)
+        return await self._plan_here(approval, terms, due_step, recipients, now_ms)
 
     async def _apart(
         self, approval: Approval, terms: Terms, due_step: Due, people: Collection[str]
@@ -368,38 +375,55 @@ class EscalationPlanner:
         return {user_id: card.changed(kind=str(due_step.notice)) for user_id, card in cards.items()}
 
     async def _plan_awake(
-        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
+        self,
+        approval: Approval,
+        terms: Terms,
+        due_step: Due,
+        recipients: tuple[str, ...],
+        now_ms: int,
     ) -> EscalationPlan:
         """Plan messages for people whose snooze has ended: the card, or a line."""
-        apart, users = await self._apart(approval, terms, due_step, left), users_of(approval)
-        new = [name for name in left if name in apart and name not in users]
+        apart, users = await self._apart(approval, terms, due_step, recipients), users_of(approval)
+        new = [name for name in recipients if name in apart and name not in users]
         cards = [apart[name] for name in new]
         again = (
-            direct_message(approval, due_step, name, now_ms) for name in left if name not in new
+            direct_message(approval, due_step, name, now_ms)
+            for name in recipients
+            if name not in new
         )
         return EscalationPlan(cards=tuple(cards), messages=tuple(again))
 
     async def _plan_direct(
-        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
+        self,
+        approval: Approval,
+        terms: Terms,
+        due_step: Due,
+        recipients: tuple[str, ...],
+        now_ms: int,
     ) -> EscalationPlan:
         """Plan a step by direct message: a card, or a line for people who have the card."""
         known = users_of(approval)
         escalation = approval.escalation.changed(steps=due_step.state.steps)
         changed = approval.changed(escalation=escalation)
-        new = await self._direct(changed, terms, dict.fromkeys(left, ()))
+        new = await self._direct(changed, terms, dict.fromkeys(recipients, ()))
         cards = tuple(card.changed(kind=str(due_step.notice)) for card in new.cards)
         reached = {card.user for card in cards}
-        again = [name for name in left if name in known and name not in reached]
+        again = [name for name in recipients if name in known and name not in reached]
         messages = tuple(direct_message(approval, due_step, name, now_ms) for name in again)
         return EscalationPlan(names=new.names, cards=cards, messages=messages, held=new.held)
 
     async def _plan_here(
-        self, approval: Approval, terms: Terms, due_step: Due, left: tuple[str, ...], now_ms: int
+        self,
+        approval: Approval,
+        terms: Terms,
+        due_step: Due,
+        recipients: tuple[str, ...],
+        now_ms: int,
     ) -> EscalationPlan:
         """Plan a step in a channel: a message below the card, and direct messages."""
         place = approval.elsewhere or approval.channel_id
-        channels = [name for name in left if is_channel(name)]
-        people = _few(tuple(name for name in left if not is_channel(name)))
+        channels = [name for name in recipients if is_channel(name)]
+        people = _few(tuple(name for name in recipients if not is_channel(name)))
         apart = await self._apart(
             approval, terms, due_step, [name for name in people if is_person(name)]
         )
@@ -420,10 +444,10 @@ class EscalationPlanner:
         return EscalationPlan(names=people, cards=tuple(cards), messages=tuple(messages))
 
 
-def _people(left: Collection[str], waiting: Waiting) -> frozenset[str]:
+def _people(recipients: Collection[str], waiting: Waiting) -> frozenset[str]:
     """Return everyone whom a message notifies, by name or through a user group."""
-    named = {name for name in left if is_person(name)}
-    reached = waiting.people if any(is_usergroup(name) for name in left) else frozenset[str]()
+    named = {name for name in recipients if is_person(name)}
+    reached = waiting.people if any(is_usergroup(name) for name in recipients) else frozenset[str]()
     return reached | named
 
 

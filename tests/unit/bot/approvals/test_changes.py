@@ -11,7 +11,7 @@ from bot.records.approval import (
     Approval,
     CardClaim,
     CastVote,
-    Said,
+    RequesterMessage,
     SeenPart,
     Status,
     StoredBatch,
@@ -41,7 +41,7 @@ def test_i1_only_an_expiry_comes_after_the_deadline(
 
 
 VOTE = CastVote(by="UADA", choice="approve", at_ms=NOW, digest=DIGEST)
-SAID = Said(by="UROSA", text="please", at_ms=NOW)
+SAID = RequesterMessage(by="UROSA", text="please", at_ms=NOW)
 SEEN = SeenPart(by="UADA", digest=DIGEST, page=1)
 JUDGED = an_approval(votes=(VOTE,))
 ON_PENDING: dict[str, Change] = {
@@ -49,7 +49,9 @@ ON_PENDING: dict[str, Change] = {
     "voted": lambda approval: changes.voted(approval, JUDGED, now_ms=NOW),
     "edited": lambda approval: changes.edited(approval, JUDGED, unedited=an_approval(), now_ms=NOW),
     "annotated": lambda approval: changes.annotated(approval, JUDGED, now_ms=NOW),
-    "with_said": lambda approval: changes.with_said(approval, (SAID,), revision=1, now_ms=NOW),
+    "with_messages": lambda approval: changes.with_messages(
+        approval, (SAID,), revision=1, now_ms=NOW
+    ),
     "with_seen": lambda approval: changes.with_seen(approval, (SEEN,), digest=DIGEST),
     "escalated": lambda approval: changes.escalated(approval, JUDGED, now_ms=NOW, redraws=True),
     "blocked": lambda approval: changes.blocked(approval, "why", digest=DIGEST, now_ms=NOW),
@@ -75,7 +77,7 @@ def test_i2_nothing_happens_to_another_call(name: str) -> None:
     assert ON_PENDING[name](WAITS.changed(digest="e" * 64)) is None
 
 
-@pytest.mark.parametrize("name", ["voted", "edited", "annotated", "with_said", "escalated"])
+@pytest.mark.parametrize("name", ["voted", "edited", "annotated", "with_messages", "escalated"])
 def test_what_changed_meanwhile_is_judged_again(name: str) -> None:
     assert ON_PENDING[name](WAITS.changed(revision=1, shown_revision=2)) is None
 

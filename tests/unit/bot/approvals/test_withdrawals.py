@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agents.models import call, say
-from bot.approvals.withdrawals import LONGEST_SAID, MOST_SAID, looks_like_withdrawal
+from bot.approvals.withdrawals import LONGEST_MESSAGE, MOST_MESSAGES, looks_like_withdrawal
 from bot.audit.report import story
 from bot.errors import ApprovalClosedError, InvalidInputError, NotApproverError, OutdatedCardError
 from bot.layout.action_ids import ActionId
@@ -197,8 +197,8 @@ async def test_the_newest_words_are_kept_masked_and_cut(storage: SqliteStores) -
     newest = await storage.approvals.get(approval.approval_id)
     assert not await withdrawals.add_words(newest, by=ROSA, text="late", at_ms=2)
     assert [message.at_ms for message in newest.said] == [3, 4, 5]
-    assert len(newest.said) == MOST_SAID
-    assert {len(message.text) for message in newest.said} == {LONGEST_SAID}
+    assert len(newest.said) == MOST_MESSAGES
+    assert {len(message.text) for message in newest.said} == {LONGEST_MESSAGE}
 
     await withdrawals.add_words(newest, by=ROSA, text="password: hunter2hunter2", at_ms=9)
     newest = await storage.approvals.get(approval.approval_id)

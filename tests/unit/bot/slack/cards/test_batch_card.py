@@ -11,7 +11,7 @@ from bot.layout.action_ids import MOST_TARGETS, ActionId, decode_all, encode_all
 from bot.layout.blocks import Card
 from bot.ports.threads import BatchWords
 from bot.questions.form import AnswerForm, Form
-from bot.records.approval import Approval, Said, Status
+from bot.records.approval import Approval, RequesterMessage, Status
 from bot.slack.cards.batch import batch_modal, list_modal
 from bot.slack.cards.batch_card import batch_card
 from bot.slack.cards.batch_items import batch_title
@@ -144,7 +144,7 @@ def test_a_reason_that_all_share_is_said() -> None:
 
 def test_the_risk_and_the_requesters_words_are_in_the_text_too() -> None:
     ask = replace(ASK, leaves=True).to_data()
-    said = (Said(by="U0ROSA", text="Wait", at_ms=1),)
+    said = (RequesterMessage(by="U0ROSA", text="Wait", at_ms=1),)
     items = [approval.changed(form=ask, said=said) for approval in refunds(an_approval())]
     text = card_of(items, BatchWords(title="5 refunds")).text
     assert text.startswith("5 approvals needed, goes outside the company: 5 refunds.")

@@ -26,7 +26,7 @@ from bot.records.approval import (
     Execution,
     ExecutionState,
     Kind,
-    Said,
+    RequesterMessage,
     Status,
     StoredBatch,
     StoredEdits,
@@ -78,7 +78,7 @@ WORD = "Qodd"
 ODD = f"*{WORD}* <!channel> :x: <http://e|l> _{WORD}_ `{WORD}`"
 READER = TimeReader(ZoneInfo("UTC"), Locale("en"), DECIDED)
 NAMES = ShownNames(people={"U0ROSA": ODD, "U0BEN": ODD, "U0ADA": ODD}, channels={"C1": f"#{ODD}"})
-SAID = (Said(by="U0ROSA", text=ODD, at_ms=1),)
+SAID = (RequesterMessage(by="U0ROSA", text=ODD, at_ms=1),)
 LONG = f"{ODD} \u202e\u200b\x00 {'long ' * 4_000}"
 ASKED = Comment(by="U0ADA", text=LONG, at_ms=1)
 TO_AGENT = Comment(by="U0ADA", text=ODD, at_ms=1, ts="1.2", to=AGENT)
