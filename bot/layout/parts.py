@@ -66,7 +66,7 @@ class Body:
         return self.is_whole and not (self.altered or self.turned)
 
 
-def said(label: str, text: str, most: int) -> Listed:
+def person_words(label: str, text: str, most: int) -> Listed:
     """Return a person's words below a label, or nothing if there are none."""
     return worded(label, mask_text(text), most)
 

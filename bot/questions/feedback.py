@@ -68,8 +68,8 @@ def compare(before: str, after: str) -> TextChange | None:
     parts = [("".join(new[:start]), ""), *_middle(gone, come)]
     parts.append(("".join(new[len(new) - end :]) if end else "", ""))
     changed = sum(len(_WORD.findall(text)) for text, style in parts if style)
-    kept = [(text, style) for text, style in parts if text]
-    return TextChange(_apart(kept), changed, changed / max(len(old) + len(new), 1))
+    filled = [(text, style) for text, style in parts if text]
+    return TextChange(_apart(filled), changed, changed / max(len(old) + len(new), 1))
 
 
 def changed_quote(change: TextChange, most: int) -> Block | None:

@@ -8,7 +8,7 @@ from agents.core.asking.infos import CallInfo
 from agents.core.errors import ResumeDataError
 from agents.core.pending import Answerable
 from bot.layout.arguments import Listed
-from bot.layout.parts import REASON, said
+from bot.layout.parts import REASON, person_words
 from bot.questions.base import QuestionDraft
 from bot.questions.call import call_brief
 from bot.questions.drawing import DrawnQuestion, register
@@ -69,7 +69,7 @@ class UnknownQuestion(DrawnQuestion):
 
     def of_call(self) -> Listed:
         """The reason why only a program can answer."""
-        return said(say("line.only_program"), self.ask.program, REASON)
+        return person_words(say("line.only_program"), self.ask.program, REASON)
 
 
 def _words(info: object) -> str:

@@ -67,12 +67,12 @@ class LookupCache(Generic[T]):
 
     def known(self, key: str, max_age: timedelta | None = None) -> T | None:
         """Return the cached value; None if there is none or it is too old."""
-        kept = self._answers.get(key)
-        if kept is None:
+        cached = self._answers.get(key)
+        if cached is None:
             return None
-        age_ms = self._clock() - kept[0]  # negative if the clock was set back
+        age_ms = self._clock() - cached[0]  # negative if the clock was set back
         is_fresh = 0 <= age_ms < milliseconds(self._max_age if max_age is None else max_age)
-        return kept[1] if is_fresh else None
+        return cached[1] if is_fresh else None
 
     async def get(
         self,
@@ -101,8 +101,8 @@ class LookupCache(Generic[T]):
 
     def put(self, key: str, answer: T, *, asked_ms: int) -> None:
         """Cache a value from another source, unless a newer one is cached."""
-        kept = self._answers.get(key)
-        if kept is None or kept[0] <= asked_ms:
+        cached = self._answers.get(key)
+        if cached is None or cached[0] <= asked_ms:
             self._answers[key] = (asked_ms, answer)
 
     def drop(self, key: str) -> None:

@@ -272,8 +272,8 @@ def _several(field: Field, state: Mapping[str, Any]) -> object:
         return field.value
     wanted = [_chosen(field, item.get("value")) for item in options]
     before = field.value if isinstance(field.value, list) else []
-    kept = [item for item in before if any(same(item, other) for other in wanted)]
-    return kept + [item for item in wanted if not any(same(item, other) for other in before)]
+    unchanged = [item for item in before if any(same(item, other) for other in wanted)]
+    return unchanged + [item for item in wanted if not any(same(item, other) for other in before)]
 
 
 def _day(field: Field, state: Mapping[str, Any]) -> object:

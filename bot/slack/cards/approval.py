@@ -157,8 +157,9 @@ def _text(question: ShownQuestion, state: str) -> str:
     approval = question.approval
     edited = say("notify.edited", who=mention(approval.edits.by)) if approval.edits.by else ""
     why = spoken(stuck_words(approval) if approval.stuck else "", frozen_words(approval))
-    said = void_words(approval), wrote_words(approval)
-    return spoken(state, why, edited, *said, stage_line(approval))
+    return spoken(
+        state, why, edited, void_words(approval), wrote_words(approval), stage_line(approval)
+    )
 
 
 MOST_SHOWN = 3

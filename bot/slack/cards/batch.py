@@ -23,7 +23,7 @@ from bot.records.approval import Approval
 from bot.redaction.mask import mask_text
 from bot.redaction.masks import masked_once
 from bot.slack.cards.batch_items import (
-    Said,
+    SharedParts,
     batch_title,
     common_line,
     common_to,
@@ -178,14 +178,14 @@ def read_asked(values: Values) -> Chosen | Errors:
 @masked_once()
 def list_modal(items: Sequence[Approval], title: str) -> Block:
     """Render the state of each approval and who decided it, read-only."""
-    said = common_to(items)
+    shared = common_to(items)
     blocks = [rich(line(literal(clip(title, _TITLE), "bold")))]
-    blocks += [rich(common_line(said))] if said else []
+    blocks += [rich(common_line(shared))] if shared else []
     by = {who for _, who in _deciders(items, 1)}
     for start in range(0, len(items), PAGE):
         page = items[start : start + PAGE]
         blocks.append(
-            rich(*(element for approval in page for element in _item_blocks(approval, said)))
+            rich(*(element for approval in page for element in _item_blocks(approval, shared)))
         )
         if len(by) > 1:
             people = [f"{number}. {who}" for number, who in _deciders(page, start + 1)]
@@ -200,8 +200,8 @@ def list_modal(items: Sequence[Approval], title: str) -> Block:
     }
 
 
-def _item_blocks(item: Approval, said: Said) -> Iterator[Block]:
-    yield item_line(item, said)
+def _item_blocks(item: Approval, shared: SharedParts) -> Iterator[Block]:
+    yield item_line(item, shared)
     decision, run = item.decision, execution_of(item)
     for text in (decision.reason if decision is not None else "", run.text if run else ""):
         if text.strip():
@@ -235,13 +235,13 @@ def _boxes_of(
         is_whole: Whether selecting approves, so each card is shown in full, and each selection is
             counted.
     """
-    said = common_to(cards) if all(takes_line(card) for card in cards) else ()
-    if said:
-        yield rich(common_line(said))
+    shared = common_to(cards) if all(takes_line(card) for card in cards) else ()
+    if shared:
+        yield rich(common_line(shared))
     for start in range(0, len(cards), PAGE):
         page = list(enumerate(cards[start : start + PAGE], start + 1))
-        yield from _listed(page, said, is_whole=is_whole)
-        boxes = _boxes(start, page, ticked, said, is_all=len(page) == len(cards))
+        yield from _listed(page, shared, is_whole=is_whole)
+        boxes = _boxes(start, page, ticked, shared, is_all=len(page) == len(cards))
         yield {**boxes, "dispatch_action": True} if is_whole else boxes
 
 
@@ -313,13 +313,15 @@ def _chosen_cards(values: Values, groups: Sequence[str]) -> dict[str, Chosen]:
     return by_id
 
 
-def _listed(page: Sequence[tuple[int, Approval]], said: Said, *, is_whole: bool) -> Iterator[Block]:
+def _listed(
+    page: Sequence[tuple[int, Approval]], shared: SharedParts, *, is_whole: bool
+) -> Iterator[Block]:
     """Yield what checkbox labels omit: a line, or the content of a call's card."""
     lines: list[Block] = []
     for number, card in page:
         if takes_line(card):
-            if not _fits_box(card, said):
-                lines.append(line(literal(f"{number}. ", "bold"), *item_parts(card, said)))
+            if not _fits_box(card, shared):
+                lines.append(line(literal(f"{number}. ", "bold"), *item_parts(card, shared)))
             continue
         if lines:
             yield rich(*lines)
@@ -334,11 +336,11 @@ def _boxes(
     start: int,
     page: Sequence[tuple[int, Approval]],
     ticked: Collection[str],
-    said: Said,
+    shared: SharedParts,
     *,
     is_all: bool,
 ) -> Block:
-    options = _options(page, said)
+    options = _options(page, shared)
     pairs = zip(options, page, strict=True)
     chosen = [option for option, (_, card) in pairs if card.approval_id in ticked]
     names = ".".join(f"{_start_of(card)}{card.digest[:_SHOWN]}" for _, card in page)
@@ -359,25 +361,25 @@ def _boxes(
     }
 
 
-def _options(page: Sequence[tuple[int, Approval]], said: Said = ()) -> list[Block]:
+def _options(page: Sequence[tuple[int, Approval]], shared: SharedParts = ()) -> list[Block]:
     return [
         {
-            "text": plain(clip(f"{number}. {_label(card, said)}", _OPTION)),
+            "text": plain(clip(f"{number}. {_label(card, shared)}", _OPTION)),
             "value": encode(card.approval_id, card.digest),
         }
         for number, card in page
     ]
 
 
-def _label(card: Approval, said: Said) -> str:
+def _label(card: Approval, shared: SharedParts) -> str:
     if not takes_line(card):
         return title_of(card)
-    return item_text(card, said) if _fits_box(card, said) else title_of(what_runs(card))
+    return item_text(card, shared) if _fits_box(card, shared) else title_of(what_runs(card))
 
 
-def _fits_box(card: Approval, said: Said) -> bool:
+def _fits_box(card: Approval, shared: SharedParts) -> bool:
     """Whether the whole line fits in the checkbox's label."""
-    return len(item_text(card, said)) <= _OPTION - 5
+    return len(item_text(card, shared)) <= _OPTION - 5
 
 
 def _rest() -> Block:

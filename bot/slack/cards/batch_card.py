@@ -144,16 +144,16 @@ def _listed(
     items: Sequence[Approval], waiting: Sequence[Approval], batch_words: BatchWords
 ) -> Iterator[Block]:
     """Yield a line per item; of many, the largest pending ones."""
-    said = common_to(items)
-    each = [common_line(said)] if said else []
+    shared = common_to(items)
+    each = [common_line(shared)] if shared else []
     if len(items) <= MOST_LISTED:
         if len(waiting) == len(items):
-            yield rich(numbered([line(*item_parts(approval, said)) for approval in items]), *each)
+            yield rich(numbered([line(*item_parts(approval, shared)) for approval in items]), *each)
         else:
-            yield rich(*(item_line(approval, said) for approval in items), *each)
+            yield rich(*(item_line(approval, shared) for approval in items), *each)
         return
     shown = largest_of(waiting, batch_words)[:FEW]
-    yield rich(numbered([line(*item_parts(approval, said)) for approval in shown]), *each)
+    yield rich(numbered([line(*item_parts(approval, shared)) for approval in shown]), *each)
     if len(waiting) > len(shown):
         key = "line.largest" if batch_words.largest else "line.first_few"
         yield context(mrkdwn(say(key, n=len(shown), all=len(waiting))))
@@ -308,7 +308,7 @@ def _odd(items: Sequence[Approval]) -> Iterator[str]:
             outcome_word(outcome_of(approval)),
             clip(title_of(what_runs(approval)), _REASON),
         )
-        words = _said(approval)
+        words = _outcome_text(approval)
         yield f"{state[:1].upper()}{state[1:]}: {text}{f', {words}' if words else ''}"
     if len(odd) > _THIRDS:
         yield say("batch.more", n=len(odd) - _THIRDS)
@@ -324,7 +324,7 @@ _ODD = frozenset(
 )
 
 
-def _said(approval: Approval) -> str:
+def _outcome_text(approval: Approval) -> str:
     """Return the tool's text, or the reason of the rejection."""
     run, decision = execution_of(approval), approval.decision
     if approval.status is Status.REJECTED and decision is not None and decision.reason.strip():

@@ -64,7 +64,7 @@ def fits_line(approval: Approval) -> bool:
     return is_whole and size <= MOST_LINE
 
 
-Said = Collection[LinePart]
+SharedParts = Collection[LinePart]
 """Parts of lines that all items share, displayed once."""
 
 
@@ -75,9 +75,11 @@ def common_to(items: Sequence[Approval]) -> tuple[LinePart, ...]:
     return tuple(part for part in first if all(part in parts[1:] for parts in lines))
 
 
-def item_text(approval: Approval, said: Said = ()) -> str:
+def item_text(approval: Approval, shared: SharedParts = ()) -> str:
     """Return an item's text; without shared parts if it fits in a line."""
-    return _GAP.join(f"{part.label} {part.text}".strip() for part in _left(approval, said))
+    return _GAP.join(
+        f"{part.label} {part.text}".strip() for part in _unshared_parts(approval, shared)
+    )
 
 
 def long_text(approval: Approval, most: int) -> str:
@@ -90,20 +92,20 @@ def long_text(approval: Approval, most: int) -> str:
     return _GAP.join(f"{part.label} {part.text}".strip() for part in _parts(approval, most))
 
 
-def item_parts(approval: Approval, said: Said = ()) -> Iterator[Block]:
+def item_parts(approval: Approval, shared: SharedParts = ()) -> Iterator[Block]:
     """Render an item's text; names of arguments are bold."""
-    yield from _written(_left(approval, said))
+    yield from _written(_unshared_parts(approval, shared))
 
 
-def common_line(said: Said) -> Block:
+def common_line(shared: SharedParts) -> Block:
     """Render the line with the shared parts."""
-    return line(literal(f"{say('batch.each')} "), *_written(said))
+    return line(literal(f"{say('batch.each')} "), *_written(shared))
 
 
-def _left(approval: Approval, said: Said) -> Iterator[LinePart]:
+def _unshared_parts(approval: Approval, shared: SharedParts) -> Iterator[LinePart]:
     title, *others = once(_line_of, approval)
     yield title
-    yield from (part for part in others if part not in said)
+    yield from (part for part in others if part not in shared)
 
 
 def _written(parts: Iterable[LinePart]) -> Iterator[Block]:
@@ -115,11 +117,11 @@ def _written(parts: Iterable[LinePart]) -> Iterator[Block]:
         yield literal(part.view.text or say("line.none"), *([part.style] if part.style else []))
 
 
-def item_line(approval: Approval, said: Said = ()) -> Block:
+def item_line(approval: Approval, shared: SharedParts = ()) -> Block:
     """Render an item with its symbol, and its outcome unless pending."""
     outcome = outcome_of(approval)
     parts: list[Block] = [{"type": "emoji", "name": EMOJI[outcome]}, literal(" ")]
-    parts += item_parts(approval, said)
+    parts += item_parts(approval, shared)
     if outcome is not RequestOutcome.WAITS:
         parts.append(literal(f" {say('batch.state', state=outcome_word(outcome))}", "italic"))
     return line(*parts)

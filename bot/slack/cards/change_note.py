@@ -121,8 +121,8 @@ def _gone(approval: Approval, person: str = "{}") -> list[str]:
 
 def wrote_words(approval: Approval) -> str:
     """Return the notification text about what changed around the request; empty if nothing did."""
-    said = approval.said
-    wrote = say("notify.wrote", who=mention(said[-1].by)) if said else ""
+    messages = approval.said
+    wrote = say("notify.wrote", who=mention(messages[-1].by)) if messages else ""
     return spoken(*_gone(approval), wrote)
 
 

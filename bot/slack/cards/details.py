@@ -355,8 +355,8 @@ def _words(entry: AuditEntry, *, replaced: bool) -> str:
 
 def _noted(words: str, *notes: object) -> str:
     """Describe an act with its person's note."""
-    said = [_shown(note) for note in notes if note]
-    return say("history.with_note", act=words, text="; ".join(said)) if said else words
+    texts = [_shown(note) for note in notes if note]
+    return say("history.with_note", act=words, text="; ".join(texts)) if texts else words
 
 
 _KNOWN = frozenset(

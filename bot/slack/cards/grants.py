@@ -180,7 +180,7 @@ def _scope_boxes(approval: Approval, limits: GrantTerms) -> list[Block]:
         return []
     masks, arguments = ask_of(approval).masks, approval.arguments
     options = [
-        _choice(str(place), _said(path, arguments.get(path.split(".")[0]), masks))
+        _choice(str(place), _argument_label(path, arguments.get(path.split(".")[0]), masks))
         for place, path in enumerate(limits.vary[:_MOST_BOXES])
     ]
     block: Block = {
@@ -206,12 +206,12 @@ def _unticked(approval: Approval, values: Values) -> tuple[str, ...]:
         return ()
     ticked = read_state(values, ONLY).get("selected_options")
     options = ticked if isinstance(ticked, list) else []
-    kept = {str(option.get("value")) for option in options if isinstance(option, dict)}
+    fixed = {str(option.get("value")) for option in options if isinstance(option, dict)}
     paths = enumerate(limits.vary[:_MOST_BOXES])
-    return tuple(path for place, path in paths if str(place) not in kept)
+    return tuple(path for place, path in paths if str(place) not in fixed)
 
 
-def _said(path: str, value: object, masks: Names) -> str:
+def _argument_label(path: str, value: object, masks: Names) -> str:
     """Return an argument with its value, for an option."""
     shown = clip(mask_value(path, value, masks), _MOST_VALUE)
     return say(

@@ -100,9 +100,9 @@ def _needed(question: ShownQuestion, about: Mapping[str, str]) -> CardStatus:
 def spoken_risk(approval: Approval) -> str:
     """Return the risk for notifications, to be added after the state."""
     risk = approval.terms.risk
-    said = [] if risk == "medium" else [say(f"risk.{risk}")]
-    said += _leaves(approval)
-    return "".join(say("notify.risk", risk=f"{text[:1].lower()}{text[1:]}") for text in said)
+    texts = [] if risk == "medium" else [say(f"risk.{risk}")]
+    texts += _leaves(approval)
+    return "".join(say("notify.risk", risk=f"{text[:1].lower()}{text[1:]}") for text in texts)
 
 
 def _leaves(approval: Approval) -> list[str]:

@@ -249,12 +249,12 @@ async def submit_question_on_one(
     text, to = asked
     secondary_actions, name = services.secondary_actions, chosen.approval_id
     try:
-        kept = await secondary_actions.ask(name, actor, shown=chosen.shown, text=text, to=to)
+        approval = await secondary_actions.ask(name, actor, shown=chosen.shown, text=text, to=to)
     except RefusalError as error:
         if error.code != RefusalCode.NOT_HERE:
             raise
         return {PERSON: RefusalCode.NOT_HERE.words}
-    services.spawn(services.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(approval))
     return {}
 
 

@@ -59,18 +59,18 @@ class SecondaryActionServices:
 
 async def claim(services: SecondaryActionServices, click: Click) -> None:
     """Claim an approval."""
-    kept = await services.secondary_actions.claim(
+    approval = await services.secondary_actions.claim(
         click.about.approval_id, click.actor, shown=click.about.shown
     )
-    services.spawn(services.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(approval))
 
 
 async def let_go(services: SecondaryActionServices, click: Click) -> None:
     """Release the person's claim."""
-    kept = await services.secondary_actions.let_go(
+    approval = await services.secondary_actions.let_go(
         click.about.approval_id, click.actor, shown=click.about.shown
     )
-    services.spawn(services.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(approval))
 
 
 async def open_snooze(services: SecondaryActionServices, click: Click) -> None:
@@ -89,14 +89,14 @@ async def submit_snooze(
     if not isinstance(for_s, int):
         return for_s
     try:
-        kept = await services.secondary_actions.snooze(
+        approval = await services.secondary_actions.snooze(
             about.approval_id, actor, shown=about.shown, for_s=for_s
         )
     except RefusalError as error:
         if error.code != RefusalCode.BEYOND_DEADLINE:
             raise
         return {snoozed_in(values): say("refuse.beyond")}
-    services.spawn(services.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(approval))
     return {}
 
 
@@ -118,14 +118,14 @@ async def submit_question(
         return asked
     text, to = asked
     try:
-        kept = await services.secondary_actions.ask(
+        approval = await services.secondary_actions.ask(
             about.approval_id, actor, shown=about.shown, text=text, to=to
         )
     except RefusalError as error:
         if error.code != RefusalCode.NOT_HERE:
             raise
         return {PERSON: error.reason}
-    services.spawn(services.approvals.follow_up(kept))
+    services.spawn(services.approvals.follow_up(approval))
     return {}
 
 

@@ -139,8 +139,8 @@ def admin_card(approval: Approval, *, by: str, text: str, link: str) -> Card:
         words = f"{view.text}…" if view.hidden else view.text
         blocks.insert(0, rich(quote(literal(words or "…"))))
     card = one_line("warning", lead, *blocks)
-    said = clip_mrkdwn(mask_text(text), _SPOKEN) if text.strip() else ""
-    return Card(text=spoken(card.text, why, said), blocks=card.blocks)
+    spoken_text = clip_mrkdwn(mask_text(text), _SPOKEN) if text.strip() else ""
+    return Card(text=spoken(card.text, why, spoken_text), blocks=card.blocks)
 
 
 _MOST_LINES = 20
