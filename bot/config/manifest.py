@@ -158,9 +158,9 @@ def _reach_by_http(manifest: dict[str, Any], url: str) -> None:
 
 def needed_scopes() -> frozenset[str]:
     """Return the scopes of all methods, events and commands of the bot."""
-    called = (scope for scopes in METHOD_SCOPES.values() for scope in scopes)
-    heard = (scope for scope in EVENT_SCOPES.values() if scope)
-    return frozenset(called) | frozenset(heard) | {"commands"}
+    of_methods = (scope for scopes in METHOD_SCOPES.values() for scope in scopes)
+    of_events = (scope for scope in EVENT_SCOPES.values() if scope)
+    return frozenset(of_methods) | frozenset(of_events) | {"commands"}
 
 
 def read_manifest(text: str) -> Manifest:

@@ -69,7 +69,7 @@ class Door:
         self.call_later = call_later or asyncio.get_running_loop().call_later
         # In order of arrival.
         self._inside: dict[asyncio.BaseTransport, _Connection] = {}
-        self._said: float | None = None
+        self._warned_at: float | None = None
 
     def __call__(self) -> asyncio.Protocol:
         """Create the protocol of a new connection."""
@@ -96,18 +96,18 @@ class Door:
             waiting = [other for other in self._inside.values() if not other.is_working]
             # Connections without any answered request are closed first.
             leaving = min(waiting, key=lambda other: other.answered > 0, default=connection)
-            self._complain()
+            self._warn()
             if leaving is connection:
                 transport.abort()
                 return
             leaving.leave()
         self._inside[transport] = connection
 
-    def _complain(self) -> None:
+    def _warn(self) -> None:
         """Log that there are too many, at limited frequency."""
         now = asyncio.get_running_loop().time()
-        if self._said is None or now >= self._said + SILENCE_S:
-            self._said = now
+        if self._warned_at is None or now >= self._warned_at + SILENCE_S:
+            self._warned_at = now
             logger.warning(
                 "more than %d connections at once, closing incomplete ones",
                 self._most,

@@ -374,7 +374,7 @@ async def set_turn(
     Raises:
         CheckpointConflictError: The lease was lost.
     """
-    kept = await threads.set_turn(
+    is_stored = await threads.set_turn(
         thread.thread_id,
         fence=thread.fence,
         turn=turn,
@@ -382,7 +382,7 @@ async def set_turn(
         requesters=requesters,
         said=said,
     )
-    if not kept:
+    if not is_stored:
         raise CheckpointConflictError(thread.checkpoint_id)
     known = thread.requesters if requesters is None else tuple(requesters)
     return thread.changed(

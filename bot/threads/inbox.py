@@ -329,20 +329,20 @@ class ThreadInbox:
         """
         if incoming.is_mention and not incoming.is_direct:
             return False
-        kept = await BackAnswers(self.storage, self.clock).store_answer(
+        answered = await BackAnswers(self.storage, self.clock).store_answer(
             waiting,
             by=incoming.user_id,
             text=words,
             ts=incoming.ts,
             at_ms=written_at(incoming, self.clock),
         )
-        if kept is None:
+        if answered is None:
             return False
         message = self._message(
             incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
         )
         await self.storage.inbox.add(message)
-        self.outbox.spawn(self.approvals.attendance.attend(kept.approval_id))
+        self.outbox.spawn(self.approvals.attendance.attend(answered.approval_id))
         await self._send_ephemeral(incoming, say("message.answer_kept"))
         return True
 
@@ -471,11 +471,11 @@ class ThreadInbox:
         self, incoming: Incoming, words: str, text: str, *, offer: Offer = NO_OFFER
     ) -> None:
         """Withhold a reply without effect from the agent, and tell its author what to do."""
-        kept = self._message(
+        message = self._message(
             incoming, words, self.clock(), status=MessageStatus.TAKEN, turn=NO_TURN
         )
-        await self.storage.inbox.add(kept)
-        await self._note_refusal(kept, text)
+        await self.storage.inbox.add(message)
+        await self._note_refusal(message, text)
         await self._send_ephemeral(incoming, text, offer=offer)
 
     async def _note_refusal(self, message: Message, why: str) -> None:

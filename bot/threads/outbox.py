@@ -189,10 +189,10 @@ class Outbox:
             language=spoken_language(),
             blocks=tuple(blocks),
         )
-        kept = await self._record(ephemeral) if on_record else None
-        if kept:
+        is_recorded = await self._record(ephemeral) if on_record else None
+        if is_recorded:
             self.spawn(self._tell_born(ephemeral, offer, address))
-        elif kept is None:
+        elif is_recorded is None:
             self.spawn(self._tell_unrecorded(ephemeral, offer, address))
 
     async def respond(

@@ -31,10 +31,10 @@ class Requesters:
         if grown is None:
             return
         thread = work.thread
-        kept = await self.storage.threads.set_requesters(
+        is_stored = await self.storage.threads.set_requesters(
             thread.thread_id, fence=thread.fence, requesters=grown
         )
-        if not kept:
+        if not is_stored:
             raise CheckpointConflictError(thread.checkpoint_id)
         work.thread = thread.changed(requesters=grown)
 

@@ -175,8 +175,8 @@ def _url(options: argparse.Namespace, process: Process) -> str | None:
 def _check_version(agent: str, process: Process) -> None:
     if agent != "claude-code":
         return
-    said = _run(["claude", "--version"], process)
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", said or "")
+    output = _run(["claude", "--version"], process)
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", output or "")
     if match is None:
         process.say("`claude --version` does not tell the version; it must be 2.1.295 or newer")
     elif tuple(map(int, match.groups())) < _BLOCKS:

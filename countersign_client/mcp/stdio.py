@@ -112,11 +112,11 @@ class _Child:
         return cls(process)
 
     async def carried(self, take: Callable[[bytes], Awaitable[None]]) -> None:
-        async def heard(line: bytes) -> None:
+        async def take_line(line: bytes) -> None:
             self.has_spoken = True
             await take(line)
 
-        await _carry(self._stdout, heard)
+        await _carry(self._stdout, take_line)
 
     async def end(self, *, is_told: bool) -> int:
         """End the server: by closing its input, then by SIGTERM, then by SIGKILL."""

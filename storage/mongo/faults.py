@@ -105,9 +105,9 @@ def is_timeout(error: StoreUnavailableError) -> bool:
     return isinstance(cause, TimeoutError) or (isinstance(cause, PyMongoError) and cause.timeout)
 
 
-def plain(said: str) -> str:
+def plain(text: str) -> str:
     """Return the host and the reason, without the driver's view of all servers and its limits."""
-    return _LIMITS.sub("", _DUMP.sub("", said))
+    return _LIMITS.sub("", _DUMP.sub("", text))
 
 
 def _answer_of(error: Exception) -> Mapping[str, Any]:

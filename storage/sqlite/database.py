@@ -321,8 +321,8 @@ def _read_only_mode(path: Path) -> str:
 
 def _unusable(directory: Path, error: OSError) -> StoreBrokenError:
     fault = Fault.FULL if error.errno in {errno.ENOSPC, errno.EDQUOT} else Fault.READ_ONLY
-    said = error.strerror or type(error).__name__
-    return StoreBrokenError(f"the data directory {directory} cannot be written ({said})", fault)
+    reason = error.strerror or type(error).__name__
+    return StoreBrokenError(f"the data directory {directory} cannot be written ({reason})", fault)
 
 
 _SETTINGS = (

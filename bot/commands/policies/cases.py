@@ -116,7 +116,7 @@ async def _typed(case: Case, directory: Path) -> tuple[int, str]:
     arguments = [_file(case.file, str(argument), directory) for argument in case.data["args"]]
     if not arguments:
         raise CaseError(f"case {case.id}: there is no command in its `args`")
-    said: list[str] = []
+    lines: list[str] = []
     refusal = io.StringIO()
     try:
         with redirect_stderr(refusal):
@@ -131,12 +131,12 @@ async def _typed(case: Case, directory: Path) -> tuple[int, str]:
         arguments=parsed,
         environ={"COUNTERSIGN_DATA_DIR": str(directory)},
         run_bot=None,
-        say=said.append,
+        say=lines.append,
         world=policy_world(case.world),
         slack=SlackFacts(lookups=lookups, bot_user_id=BOT),
     )
-    code = await carry_out(call, said.append)
-    return code, "\n".join(said)
+    code = await carry_out(call, lines.append)
+    return code, "\n".join(lines)
 
 
 def _file(file: CaseFile, argument: str, directory: Path) -> str:

@@ -248,10 +248,10 @@ class CallRecords:
             is_cancellable=news.is_cancellable,
             closes=closes,
         )
-        kept = await update(self.storage.approvals, name, write, writes_due=True)
-        if kept is not None:
+        stored = await update(self.storage.approvals, name, write, writes_due=True)
+        if stored is not None:
             self.redraw(name)
-        turn.approvals[name] = kept or await self.storage.approvals.get(name)
+        turn.approvals[name] = stored or await self.storage.approvals.get(name)
 
 
 def _news_in(notice: WorkNotice) -> _News | None:

@@ -260,10 +260,10 @@ class Calls:
             *(resume_entry(start.approval, now) for start in begun),
             parked_entry(frozen, key=key, at_ms=now, about=about),
         )
-        kept = ParkedAt(
+        details = ParkedAt(
             freeze=freeze.id, since_ms=since_ms, why=freeze.why, is_decided=bool(call.decisions)
         )
-        return Park(reason=why, kept=kept.model_dump(mode="json"))
+        return Park(reason=why, kept=details.model_dump(mode="json"))
 
     async def answers_to_unfrozen(
         self, thread: Thread, contexts: Iterable[InterruptContext]
@@ -283,7 +283,7 @@ class Calls:
             if (ended := taken.get(str(context.address))) is not None:
                 answers[context.id] = answer_when_parked(ended)
                 continue
-            address, kept = str(context.address), ParkedAt.of(info.kept)
+            address, parked = str(context.address), ParkedAt.of(info.kept)
             call = StartingCall(
                 checkpoint_id=thread.checkpoint_id,
                 address=address,
@@ -292,17 +292,17 @@ class Calls:
                 tags=info.tags,
             )
             frozen = await self.switch.covering(scope_of(call))
-            if frozen is not None and kept is not None and frozen.freeze.id == kept.freeze:
+            if frozen is not None and parked is not None and frozen.freeze.id == parked.freeze:
                 continue
             now = self.clock()
-            is_old = kept is not None and now - kept.since_ms > milliseconds(PATIENCE)
+            is_old = parked is not None and now - parked.since_ms > milliseconds(PATIENCE)
             if frozen is not None:
                 answers[context.id] = (
                     True  # its start says, and records, that another one covers it
                 )
-            elif kept is not None and is_old and not kept.is_decided:
-                since, until = utc(kept.since_ms), utc(now)
-                reason = say("reason.frozen", since=since, until=until, why=kept.why)
+            elif parked is not None and is_old and not parked.is_decided:
+                since, until = utc(parked.since_ms), utc(now)
+                reason = say("reason.frozen", since=since, until=until, why=parked.why)
                 answers[context.id] = NotStarted(reason=reason)
             else:
                 answers[context.id] = True
@@ -481,8 +481,8 @@ def scope_of(call: StartingCall) -> CallScope:
 def parked_by(contexts: Iterable[InterruptContext]) -> str:
     """Return the ids of the freezes that parked calls wait for, with spaces between."""
     infos = [context.info for context in contexts if isinstance(context.info, ParkedInfo)]
-    kept = (ParkedAt.of(info.kept) for info in infos)
-    return " ".join(sorted({item.freeze if item is not None else UNREADABLE for item in kept}))
+    parked = (ParkedAt.of(info.kept) for info in infos)
+    return " ".join(sorted({item.freeze if item is not None else UNREADABLE for item in parked}))
 
 
 def _strictest(approvals: Sequence[Approval]) -> Approval | None:
