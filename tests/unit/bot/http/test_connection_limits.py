@@ -258,7 +258,9 @@ async def test_what_comes_while_an_answer_is_made_begins_the_next_request(
     stack: AsyncExitStack,
 ) -> None:
     house, _ = await a_small_house(stack)
-    visitor = await house.visit(WHOLE_BODY)
+    visitor = await house.visit(HEALTH)
+    assert await visitor.answer() == "200 well"
+    await visitor.say(WHOLE_BODY)
     await house.begun.wait()
     await visitor.say(HALF)
     await house.hears(HALF)
