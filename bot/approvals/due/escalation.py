@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeAlias
 
 from bot.approvals.changes import escalated
 from bot.approvals.due.approval_pass import users_of, write_held
@@ -56,6 +57,9 @@ DM = "dm"
 MOST_DIRECT = 20
 """Maximum number of people who get a card by direct message."""
 THREAD = "thread"
+
+Recipients: TypeAlias = tuple[str, ...]
+"""Ids of people, user groups and channels; `CHANNEL` stands for the channel of the thread."""
 
 
 async def _nobody_leaves(_: Approval) -> None:
@@ -291,7 +295,7 @@ class EscalationPlanner:
         waiting: Waiting,
         *,
         silent: Collection[str],
-    ) -> tuple[tuple[str, ...], Mapping[str, int]]:
+    ) -> tuple[Recipients, Mapping[str, int]]:
         """Split recipients into those to notify now and those in quiet hours.
 
         A mention of a user group notifies all of its members. They are therefore never deferred.
@@ -348,12 +352,7 @@ class EscalationPlanner:
         return EscalationPlan(messages=(message.changed(mentions=(asked,)),))
 
     async def _plan_notified(
-        self,
-        approval: Approval,
-        terms: Terms,
-        due_step: Due,
-        recipients: tuple[str, ...],
-        now_ms: int,
+        self, approval: Approval, terms: Terms, due_step: Due, recipients: Recipients, now_ms: int
     ) -> EscalationPlan:
         """Plan the messages for recipients who are notified now."""
         if due_step.notice is Notice.SNOOZE_OVER:
@@ -375,12 +374,7 @@ class EscalationPlanner:
         return {user_id: card.changed(kind=str(due_step.notice)) for user_id, card in cards.items()}
 
     async def _plan_awake(
-        self,
-        approval: Approval,
-        terms: Terms,
-        due_step: Due,
-        recipients: tuple[str, ...],
-        now_ms: int,
+        self, approval: Approval, terms: Terms, due_step: Due, recipients: Recipients, now_ms: int
     ) -> EscalationPlan:
         """Plan messages for people whose snooze has ended: the card, or a line."""
         apart, users = await self._apart(approval, terms, due_step, recipients), users_of(approval)
@@ -394,12 +388,7 @@ class EscalationPlanner:
         return EscalationPlan(cards=tuple(cards), messages=tuple(again))
 
     async def _plan_direct(
-        self,
-        approval: Approval,
-        terms: Terms,
-        due_step: Due,
-        recipients: tuple[str, ...],
-        now_ms: int,
+        self, approval: Approval, terms: Terms, due_step: Due, recipients: Recipients, now_ms: int
     ) -> EscalationPlan:
         """Plan a step by direct message: a card, or a line for people who have the card."""
         known = users_of(approval)
@@ -413,12 +402,7 @@ class EscalationPlanner:
         return EscalationPlan(names=new.names, cards=cards, messages=messages, held=new.held)
 
     async def _plan_here(
-        self,
-        approval: Approval,
-        terms: Terms,
-        due_step: Due,
-        recipients: tuple[str, ...],
-        now_ms: int,
+        self, approval: Approval, terms: Terms, due_step: Due, recipients: Recipients, now_ms: int
     ) -> EscalationPlan:
         """Plan a step in a channel: a message below the card, and direct messages."""
         place = approval.elsewhere or approval.channel_id
